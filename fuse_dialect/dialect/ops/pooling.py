@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import StringAttr, i64
+from xdsl.dialects.builtin import StringAttr, i1, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
@@ -287,15 +287,26 @@ class MaxPool2dIndicesOp(WindowPoolOp):
     def _first_if_nan(self, nest: Nest, channels: int, sizes: Sequence[int]) -> SSAValue:
         """The place of the first element of a window if that is nan, else -1."""
         places: list[SSAValue] = []
+        inside = scalars.constant(1, i1)
         windows = self.windows
-        for at, size, stride, step, low in zip(
-            self.spatial_indices(nest), sizes, windows.strides, windows.dilation, windows.low, strict=True
+        for at, size, stride, step, low, extent in zip(
+            self.spatial_indices(nest),
+            sizes,
+            windows.strides,
+            windows.dilation,
+            windows.low,
+            windows.extent,
+            strict=True,
         ):
             begin, zero = nest.position(at * stride - low), scalars.constant(0, i64)
             # As many steps of the window as lead out of the padding in front.
             beside = scalars.maximum(scalars.subtract(zero, begin), zero)
             steps = scalars.divide(scalars.add(beside, scalars.constant(step - 1, i64)), scalars.constant(step, i64))
             inner = scalars.add(begin, scalars.multiply(steps, scalars.constant(step, i64)))
+            # A window over padding alone has no first element.
+            for number, end in ((inner, size), (steps, extent)):
+                is_there = scalars.compare("less", number, scalars.constant(end, i64))
+                inside = scalars.apply(arith.AndIOp, inside, is_there)
             places.append(scalars.minimum(inner, scalars.constant(size - 1, i64)))
         indices: list[Place] = list(nest.at)
         for letter, place in zip("HW", places, strict=True):
@@ -305,7 +316,8 @@ class MaxPool2dIndicesOp(WindowPoolOp):
         plane = nest.position((sample * channels + channel) * (sizes[0] * sizes[1]))
         line = scalars.multiply(places[0], scalars.constant(sizes[1], i64))
         number = scalars.add(plane, scalars.add(line, places[1]))
-        return scalars.select(scalars.compare("equal", element, element), scalars.constant(-1, i64), number)
+        is_nan = scalars.compare("not_equal", element, element)
+        return scalars.select(scalars.apply(arith.AndIOp, inside, is_nan), number, scalars.constant(-1, i64))
 
 
 @irdl_op_definition

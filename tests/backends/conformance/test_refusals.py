@@ -50,3 +50,15 @@ def test_pieces_do_not_add_up_to_an_open_size(backend: Backend, fused: bool) -> 
         for run in (program, lambda *inputs: fd.run(module, *inputs)):
             with pytest.raises(fd.FuseError, match=rf"'fuse.split' op cannot be run: .* add up to {columns}, got"):
                 run(np.zeros((4, columns), np.float32))
+
+
+def test_a_window_over_padding_alone_has_no_place(backend: Backend) -> None:
+    """The element beside it is nan: it was taken for the first one of the window."""
+    module = fd.parse("""func.func @main(%x: tensor<1x1x1x1xf64>) -> tensor<1x1x1x3xi64> {
+  %i = fuse.max_pool2d_indices %x, pool_size = [2, 2], padding = [1, 1, 0, 2]
+      : (tensor<1x1x1x1xf64>) -> tensor<1x1x1x3xi64>
+  return %i : tensor<1x1x1x3xi64>
+}""")
+    program = compile_program(module, CompileOptions(backend=backend))
+    (places,) = program(np.full((1, 1, 1, 1), np.nan))
+    assert places.ravel().tolist() == [0, 0, -1]

@@ -67,7 +67,10 @@ class SizeResolver:
         self.has_control = any(call.control is not None for call in graph.calls)
         self.changing: set[int] = set()
         """Loops whose sizes have changed with some iteration for some sizes, by their counter: they have a table."""
-        self.needs_data = any(primitives[call.kernel].counts_elements for call in graph.calls)
+        self.needs_data = any(
+            primitives[call.kernel].counts_elements and not all(types[tensor].is_static for tensor in call.results)
+            for call in graph.calls
+        )
         """Whether sizes are known only while the function runs, whatever those of the inputs are."""
 
     @cached_property

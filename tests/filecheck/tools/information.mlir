@@ -6,7 +6,7 @@
 // RUN: not fuse-opt --help-pass=fuse-op 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: fuse-opt --demo | filecheck %s --check-prefix=DEMO
 
-// VERSION: fuse-opt {{[0-9]+[.][0-9]+[.][0-9]+[.a-z0-9]*}} on xDSL 0.74
+// VERSION: fuse-opt {{[0-9]+[.][0-9]+[.][0-9]+[.a-z0-9+]*}} on xDSL 0.74
 
 // PASSES: passes of fuse_dialect:
 // PASSES-NEXT: fuse-ops{opt-level=2 max-depth=256 {{.*}}}  {{[A-Z].*}}

@@ -142,7 +142,9 @@ print(type(program).__name__, sorted(heavy), writers, outputs[0].tobytes().hex()
 @needs_code
 def test_loading_imports_nothing_that_reads_or_compiles(folder: Path) -> None:
     program, path = saved(folder)
-    said = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=True).stdout
+    # Code is for one copy of the package: that which saved it, and not the one in the folder where the tests run.
+    command = [sys.executable, "-P", "-c", SCRIPT, str(path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     name, heavy, writers, data = said.split()
     assert (name, heavy, writers) == ("StoredProgram", "[]", "[]")
     expected = program(np.ones((5, 40), np.float32), np.ones((5, 16), np.float32))[0]

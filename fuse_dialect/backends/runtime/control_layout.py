@@ -116,6 +116,13 @@ class ControlLayout:
         """The tables of loops whose sizes change, for a plan with the same places; somebody has to keep them."""
         return [table.rows(plan.iterations[self._counter_of(table)], plan.shapes) for table in self._tables.values()]
 
+    def largest_in(self, plan: Plan) -> dict[int, int]:
+        """The largest that each word becomes which changes with the iterations of a loop."""
+        found: dict[int, int] = {}
+        for table, rows in zip(self._tables.values(), self.tables_in(plan), strict=True):
+            found.update(zip(table.columns, rows.max(axis=0).tolist(), strict=True))
+        return found
+
     def _counter_of(self, table: IterationTable) -> int:
         return next(counter for counter, each in self.changing.items() if each is table)
 

@@ -266,6 +266,11 @@ class Executable(Walk):
         return longest_record(max(len(call.arguments), len(call.results)), rank)
 
     @property
+    def largest_words(self) -> Mapping[int, int]:
+        """Words that change with the iterations of loops, each with the largest that it becomes."""
+        return {} if self._control is None else self._control.largest_in(self.plan)
+
+    @property
     def settled_words(self) -> Mapping[int, int]:
         """Words that hold the address of a settled value, with the number of the tensor."""
         return self._slots.settled

@@ -41,7 +41,9 @@ UNITS_OF_APPROXIMATION = 16
 """Formulas of several functions add up what each is off."""
 MIXED = ("fuse.power",)
 """Ops whose operands may differ in type."""
-OPS = [op for op in ALL_OPS if issubclass(op, MapOp) and op.name != "fuse.full"]
+OTHERS = ("fuse.full", "fuse.requantize")
+"""Ops of no operand, or of one with scales: nothing to combine."""
+OPS = [op for op in ALL_OPS if issubclass(op, MapOp) and op.name not in OTHERS]
 
 
 LONG = ("fuse.cast", "fuse.power", "fuse.where")

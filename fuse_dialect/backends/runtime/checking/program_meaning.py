@@ -132,9 +132,7 @@ class Meaning:
             if loop.goes_on is not None and not truth(values[loop.goes_on]):
                 break
         last, stacked = call.results[: len(states)], call.results[len(states) :]
-        # States that become smaller were larger before.
-        ends = [part(state, 0, self.sizes[tensor]) for tensor, state in zip(last, states, strict=True)]
-        values.update(zip(last, ends, strict=True))
+        values.update(zip(last, states, strict=True))
         for result, stack in zip(stacked, stacks, strict=True):
             content = joined(stack)
             rest = self.sizes[result] - sum(piece.stop - piece.start for piece in content)

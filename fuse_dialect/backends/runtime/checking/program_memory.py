@@ -11,12 +11,15 @@ the function says what each step must find. Checked is, at each step:
 
 In the end each output has its content. A workspace holds nothing after its step.
 
-Where sizes change with the iterations of a loop, each of them is taken to have the largest ones: what keeps these apart
-keeps others apart.
+Where sizes grow with the iterations of a loop, each of them is taken to have the largest ones: what keeps these apart
+keeps others apart. A plan in which some become smaller is not checked: what few iterations leave says nothing of the
+size that a state has in the end.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +31,7 @@ from fuse_dialect.backends.runtime.checking.symbolic_memory import SymbolicMemor
 from fuse_dialect.backends.runtime.entry_graph import Loop
 from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, Jump
 from fuse_dialect.backends.runtime.plan import Home
-from fuse_dialect.backends.runtime.shapes import SizeResolver
+from fuse_dialect.backends.runtime.shapes import IterationSizes, SizeResolver
 from fuse_dialect.backends.runtime.walk import WORD
 from fuse_dialect.checked import CheckError
 
@@ -46,9 +49,16 @@ def check_program_memory(executable: "Executable") -> None:
 
     Complexity: in proportion to the steps that a run takes when each loop has `MOST_TRIPS` iterations.
     """
+    if not all(map(_only_grows, executable.plan.iterations.values())):
+        return
     runs = RUNS if executable.plan.flow.has_control else 1
     for run in range(runs):
         _Walk(executable, run).check()
+
+
+def _only_grows(sizes: IterationSizes) -> bool:
+    """Whether no tensor of a loop's body becomes smaller from one iteration to the next."""
+    return all(prod(one[tensor]) <= prod(other[tensor]) for one, other in pairwise(sizes.shapes) for tensor in one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +135,8 @@ class _Walk:
     def _fill_words(self) -> None:
         """Put addresses into the words, as a new frame and a call do."""
         table, words = self.table, self.memory.words
+        for word, largest in self.executable.largest_words.items():
+            words[word] = largest
         for word in table.in_arena:
             words[word] += self.arena
         for word in table.in_slots:

@@ -12,7 +12,6 @@ from fuse_dialect.dialect.ops import (
     layout,
     linear_algebra,
     opaque,
-    pooling,
     resizing,
     sampling,
     selection,
@@ -20,7 +19,7 @@ from fuse_dialect.dialect.ops import (
     tuples,
 )
 from fuse_dialect.targets.linalg.elements import Table
-from fuse_dialect.targets.linalg.forms import counts, lines, open_sizes, picks, sequential, shapes
+from fuse_dialect.targets.linalg.forms import counts, lines, open_sizes, sequential, shapes
 from fuse_dialect.targets.linalg.forms import resizing as resized
 from fuse_dialect.targets.linalg.forms import sampling as sampled
 
@@ -28,7 +27,6 @@ Writer: TypeAlias = Callable[[Any, Sequence[Table]], Sequence[SSAValue]]
 """Writes an op of one class: its results, from the tensors that stand for its operands."""
 
 WRITERS: Mapping[type[FuseOp], Writer] = {
-    pooling.MaxPool2dIndicesOp: picks.write_max_pool2d_indices,
     dynamic.DynTopkOp: lines.write_topk,
     sequences.DftOp: lines.write_dft,
     dynamic.ShapeOfOp: shapes.write_shape_of,

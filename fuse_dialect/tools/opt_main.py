@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from fuse_dialect.backends.stored.suffix import SUFFIX
 from fuse_dialect.diagnostics import Diagnostic, FuseError, printable
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
@@ -32,7 +33,6 @@ from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.loading.module_file import read_weights
 from fuse_dialect.loading.output_file import Writer, check_outputs, is_stdout, write_files, writer_of
 from fuse_dialect.loading.pipeline import build_passes
-from fuse_dialect.loading.saved_programs import SUFFIX, saved_writer
 from fuse_dialect.loading.source import SEPARATOR, Source, is_onnx_path, read_sources
 from fuse_dialect.loading.streams import tell, write_stdout
 from fuse_dialect.loading.verification import verify_module
@@ -488,6 +488,8 @@ class FuseOptMain(xDSLOptMain):
             if is_stdout(self.args.output_file):
                 self.model = program.to_bytes()
             else:
+                from fuse_dialect.loading.saved_programs import saved_writer
+
                 self.writer = saved_writer(program)
             return ""
         if name == "onnx" and not getattr(target, "text", False):

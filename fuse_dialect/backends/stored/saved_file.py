@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from fuse_dialect.backends.runtime.hashing import PieceDigest, digest_of
 from fuse_dialect.backends.stored.archive import ALIGNMENT, ArchiveError, read_archive, write_archive
 from fuse_dialect.backends.stored.mapped_guard import WatchedMap
+from fuse_dialect.backends.stored.suffix import SUFFIX as SUFFIX
 from fuse_dialect.backends.stored.trust import Signer, is_seen, note_seen
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 
@@ -39,7 +40,6 @@ MANIFEST, PROGRAM, FUSED, CONSTANTS, CODE, CODE_HEADER, SIGNATURE = (
     "code/image.json",
     "signature.json",
 )
-SUFFIX = ".fuse"
 _MOST_MANIFEST = 1 << 24
 _MOST_HEADER = 1 << 26
 """Bytes of JSON that are read."""

@@ -103,8 +103,12 @@ class _Model:
                 values, places = g.op("TopK", [score, most], 2, axis=0)
                 self.rows.append(g.Gather(x, places, axis=0) + g.Unsqueeze(values, [1]))
             case _:
+                # Of the input alone: states that have converged are equal but for rounding, which says who is first.
+                x = self.x
+                score = g.ReduceSum(x, [1], keepdims=0)
                 best = g.ArgMax(score, axis=0, keepdims=1)
-                self.rows.append(g.Unsqueeze(g.ScatterElements(score, best, np.full(1, 7.0, F32), axis=0), [1]) + x)
+                marked = g.ScatterElements(score, best, np.full(1, 7.0, F32), axis=0)
+                self.rows.append(g.Unsqueeze(marked, [1]) + x)
 
     def loop(self) -> None:
         """A loop with states that change their sizes."""

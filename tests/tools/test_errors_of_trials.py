@@ -32,9 +32,7 @@ def test_a_missing_brace_shows_where_the_text_ends(tmp_path: Path, capsys: pytes
     assert said[1:] == ["note:   return %x : tensor<4xf32>", f"note: {' ' * 27}^", "hint: a '}' is missing"]
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"), [("nope", "there are opu, ethos-u, ethos-u-int8"), ("gemini", "'gemmini'?")]
-)
+@pytest.mark.parametrize(("name", "hint"), [("nope", "there are opu, ethos-u, ethos-u-int8"), ("gemini", "'gemmini'?")])
 def test_a_missing_template_lists_those_that_exist(
     name: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,8 +104,7 @@ def compile_program(
     program = Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again
     )
-    if program.has_open_sizes and machine is not None:
-        program.prepare()
+    if machine is not None and program.prepare():
         gc.collect()  # garbage of the passes, which one of the first calls would have to look through
     _say(program, kernels, perf_counter() - start)
     return program

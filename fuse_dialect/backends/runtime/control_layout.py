@@ -36,8 +36,8 @@ class ControlLayout:
     """Words that hold the bytes of a tensor, with its number."""
     _rows: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]], init=False)
     """Words that hold the least number of rows of some tensors, with their numbers."""
-    _tables: dict[int, IterationTable] = field(default_factory=dict[int, IterationTable], init=False)
-    """Words that hold the address of a table of sizes, with that of the loop."""
+    _tables: dict[int, int] = field(default_factory=dict[int, int], init=False)
+    """Words that hold the address of a table of sizes, with the counter of its loop."""
 
     def __post_init__(self) -> None:
         self.left = self.slots.add(0)
@@ -99,8 +99,8 @@ class ControlLayout:
         plan, found = self.slots.plan, list[LoopMatrix]()
         bounded = [(tensor, plan.source(tensor)) for tensor, most in enumerate(plan.room) if most < LARGEST_SIZE]
         loops = {loop.counter: loop for loop in formulas.loops}
-        for table in self._tables.values():
-            loop = loops[self._counter_of(table)]
+        for counter in self._tables.values():
+            table, loop = self.changing[counter], loops[counter]
             room = [
                 [
                     (bytes_of(table.types[source], kind.shapes[source]), plan.room[tensor])
@@ -114,17 +114,14 @@ class ControlLayout:
 
     def tables_in(self, plan: Plan) -> list[Array]:
         """The tables of loops whose sizes change, for a plan with the same places; somebody has to keep them."""
-        return [table.rows(plan.iterations[self._counter_of(table)], plan.shapes) for table in self._tables.values()]
+        return [self.changing[each].rows(plan.iterations[each], plan.shapes) for each in self._tables.values()]
 
     def largest_in(self, plan: Plan) -> dict[int, int]:
         """The largest that each word becomes which changes with the iterations of a loop."""
         found: dict[int, int] = {}
-        for table, rows in zip(self._tables.values(), self.tables_in(plan), strict=True):
-            found.update(zip(table.columns, rows.max(axis=0).tolist(), strict=True))
+        for counter, rows in zip(self._tables.values(), self.tables_in(plan), strict=True):
+            found.update(zip(self.changing[counter].columns, rows.max(axis=0).tolist(), strict=True))
         return found
-
-    def _counter_of(self, table: IterationTable) -> int:
-        return next(counter for counter, each in self.changing.items() if each is table)
 
     def _add_bytes(self, tensor: int, around: IterationTable | None = None) -> None:
         word = self.slots.add(self.slots.plan.sizes[tensor])
@@ -167,10 +164,10 @@ class ControlLayout:
         for tensor, word in records:
             self._set_words(word - 1, self.slots.moving.get(tensor, []))
         for number, descriptor in self._descriptors.items():
-            table = self.changing.get(flow.loops[number].loop.counter)
-            if table is not None:
-                self._set_words(descriptor + LoopWord.SIZES, table.columns)
-                self._tables[descriptor + LoopWord.SIZE_TABLE] = table
+            counter = flow.loops[number].loop.counter
+            if counter in self.changing:
+                self._set_words(descriptor + LoopWord.SIZES, self.changing[counter].columns)
+                self._tables[descriptor + LoopWord.SIZE_TABLE] = counter
         for word, array in zip(self._tables, self.tables_in(self.slots.plan), strict=True):
             self.slots.set_constant(word, array)
 

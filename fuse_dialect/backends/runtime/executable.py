@@ -306,8 +306,8 @@ class Executable(Walk):
         outputs = iter(sizes.outputs)
         other.forms = [None if form is None else (next(outputs), form[1]) for form in self.forms]
         other.variables = sizes.variables
+        other.settled_arrays = sizes.tables
         if sizes.tables:
-            other.settled_arrays = sizes.tables
             # Behind them stand the addresses of settled values alone.
             end = len(sizes.variables) - len(self._slots.settled)
             other.variables[end - len(sizes.tables) : end] = list(map(address_of, sizes.tables))

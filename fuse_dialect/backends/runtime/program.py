@@ -452,11 +452,6 @@ class Program(Portable):
         return self._constants.bytes
 
     @property
-    def has_open_sizes(self) -> bool:
-        """Whether inputs say sizes: by their own, or by a number that says how often a loop runs."""
-        return not self._is_static or bool(self._counting)
-
-    @property
     def report(self) -> "SizesReport":
         """What was done for the sizes that calls came with: how they were found, and what was compiled for them."""
         from fuse_dialect.backends.runtime.executables import SizeCounts
@@ -625,18 +620,24 @@ class Program(Portable):
         assert self._sizes is not None, "a program that has its IR"
         return self._sizes.find(shapes, counts)
 
-    def prepare(self) -> None:
+    def prepare(self) -> bool:
         """Do before the first call what calls need, for sizes that may come: put constants in order, find formulas.
 
         Which sizes they are matters little, since formulas are for all that are like them. Most functions take those
         that are small and have many divisors; of a function that does not, the first call finds all of it.
+
+        Returns:
+            Whether inputs say sizes at all: by their own, or by a number that says how often a loop runs.
         """
+        if self._is_static and not self._counting:
+            return False
         for unit in (8, 64):
             try:
                 if self._sizes is not None and self._sizes.prepare(tuple(self._likely_shapes(unit)), unit):
-                    return
+                    break
             except FuseError:
                 continue
+        return True
 
     def _likely_shapes(self, unit: int) -> list[Shape]:
         """Sizes of inputs: different ones, few of those that come first, multiples of `unit` of others."""

@@ -197,8 +197,10 @@ def convolution_backward(
             values[0] = _transposed(grad_output, weight, strides, pads, gaps, rest, groups)
     if output_mask[1]:
         is_small = groups == 1 and math.prod(shape(weight)[2:]) <= _MOST_TAPS
-        gradient = _weight_gradient_by_taps if is_small else _weight_gradient
-        values[1] = gradient(grad_output, input, shape(weight), strides, pads, gaps, groups)
+        if is_small:
+            values[1] = _weight_gradient_by_taps(grad_output, input, shape(weight), strides, pads, gaps)
+        else:
+            values[1] = _weight_gradient(grad_output, input, shape(weight), strides, pads, gaps, groups)
     if output_mask[2]:
         values[2] = made(r.SumOp(grad_output, axes=[0, *range(2, rank + 2)]))
     return values
@@ -220,7 +222,6 @@ def _weight_gradient_by_taps(
     strides: list[int],
     pads: list[int],
     gaps: list[int],
-    groups: int,
 ) -> SSAValue:
     """The gradient times the elements that the windows meet at each of their places, over samples and windows."""
     batch, outputs, *counts = shape(grad)

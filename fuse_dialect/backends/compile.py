@@ -99,7 +99,7 @@ def compile_program(
     for each in kernels:
         each.promises = promises.get(each.name, frozenset())
     is_open = any(not graph.tensors[tensor].is_static for tensor in graph.inputs)
-    if machine is not None and (is_open or any(each.control is How.MIXED for each in kernels)):
+    if machine is not None and (is_open or any(each.control is How.MIXED or each.counts_elements for each in kernels)):
         graph, kernels = settle(graph, kernels)
     program = Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again

@@ -28,6 +28,8 @@ class How(Enum):
     """By NumPy, when a plan is made: the sizes of the inputs say what it gives."""
     MOVE = "move"
     """By the code of moves; the plan says what it moves where."""
+    COUNT = "count"
+    """By native code that counts: how many rows its results have is known once it has run."""
     CONTROL = "control"
     """A loop or a branch all of whose steps are native: it jumps between them."""
     MIXED = "mixed"

@@ -5,6 +5,7 @@ The conditions are those of `walk`.
 
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_int64, c_uint8
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,7 +30,7 @@ from fuse_dialect.backends.runtime.slots import Slots
 from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
 from fuse_dialect.backends.runtime.traced_sizes import is_known
-from fuse_dialect.backends.runtime.walk import WORD, Frame, Segment, Table, Walk
+from fuse_dialect.backends.runtime.walk import WORD, CountsDifferError, Frame, Segment, Table, Walk
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.dialect.op import Array
@@ -54,6 +55,7 @@ class Executable(Walk):
         threads: int,
         *,
         is_only: bool = False,
+        most_atoms: int = 0,
     ):
         """Lay out slots and table.
 
@@ -64,6 +66,7 @@ class Executable(Walk):
             constants: Their elements.
             threads: Parts that kernels are split into at most.
             is_only: Whether there will be no other executable of the same constants.
+            most_atoms: How many formulas may have, where calls count.
         """
         self.graph, self.primitives, self.constants = graph, primitives, constants
         self._plan: Plan | None = plan
@@ -86,6 +89,9 @@ class Executable(Walk):
         }
         """Tables of sizes that change with iterations, by the steps inside."""
         self._control = ControlLayout(self._slots, changing) if plan.flow.has_control else None
+        self._atoms_at = self._slots.add(*[0] * most_atoms)
+        self._sections: list[int] = []
+        """Words that hold the address of a section, in the order of calls that count."""
         self._times = self._repetitions()
         self._rows: list[tuple[int, int, int]] = []
         self._sized: list[tuple[int, int, int]] = []
@@ -101,7 +107,10 @@ class Executable(Walk):
         super().__init__(self._table())
         sized = [word for _, start, room in self._sized for word in range(start, start + room)]
         controlled = [] if self._control is None else self._control.sized
-        self.set_varying([*sized, *controlled, *self._slots.settled])
+        atoms = range(self._atoms_at, self._atoms_at + most_atoms)
+        self.set_varying([*sized, *controlled, *self._sections, *atoms, *self._slots.settled])
+        self._most_atoms = most_atoms
+        self.writes_all = self.writes_all and not self._sections
 
     def _table(self) -> Table:
         plan, slots = self.plan, self._slots
@@ -241,7 +250,13 @@ class Executable(Walk):
         start = len(slots)
         if compiled.leading_words:
             # The record lies behind the addresses and the word of a workspace.
-            slots.add(1 + len(call.arguments) + len(call.results) + 1)
+            slots.add(compiled.leading_words + len(call.arguments) + len(call.results) + 1)
+        if compiled.how is How.COUNT:
+            if part == 0:
+                self._sections.append(len(slots))
+            slots.add(0)
+            slots.add_address_of_word(0)
+            slots.add_address_of_word(self._atoms_at)
         for position, tensor in enumerate((*call.arguments, *call.results)):
             packing = kernel.packings.get(position) if position < len(call.arguments) else None
             if packing is None:
@@ -297,7 +312,9 @@ class Executable(Walk):
         if number not in self._tables:
             self._tables[number] = self._size_table(found.formulas)
         table = self._tables[number]
-        return None if table is None else table.sizes(found)
+        if table is None or (self._sections and len(found.atoms) > self._most_atoms):
+            return None
+        return table.sizes(found)
 
     def resized_by(self, found: FoundSizes, sizes: Sizes) -> "Executable":
         """The same table for other sizes that fit, with frames in common."""
@@ -307,9 +324,14 @@ class Executable(Walk):
         other.forms = [None if form is None else (next(outputs), form[1]) for form in self.forms]
         other.variables = sizes.variables
         other.settled_arrays = sizes.tables
+        # Behind the sizes stand addresses: of tables, of sections with the atoms, of settled values.
+        end = len(sizes.variables) - len(self._slots.settled)
+        if self._sections:
+            end -= self._most_atoms
+            other.variables[end : end + len(found.atoms)] = found.atoms
+            end -= len(self._sections)
+            other.variables[end : end + len(self._sections)] = list(map(address_of, sizes.sections))
         if sizes.tables:
-            # Behind them stand the addresses of settled values alone.
-            end = len(sizes.variables) - len(self._slots.settled)
             other.variables[end - len(sizes.tables) : end] = list(map(address_of, sizes.tables))
         if self._slots.settled:
             arrays = {
@@ -341,7 +363,11 @@ class Executable(Walk):
         loops: list[LoopMatrix] = []
         if self._control is not None:
             words += self._control.formulas_in(formulas)
-        words += [0] * len(self._slots.settled)
+        # What follows from a count is written to words of the frame, but to no table of iterations and no settled value.
+        has_late = any(map(formulas.is_late, self._slots.settled.values()))
+        if len(formulas.late.counts) != len(self._sections) or has_late or (self._sections and formulas.loops):
+            return None
+        words += [0] * (len(self._sections) + self._most_atoms + len(self._slots.settled))
         room = [
             (count, most)
             for count, most in zip(plan.with_copies(formulas.bytes), plan.room, strict=True)
@@ -351,7 +377,7 @@ class Executable(Walk):
         try:
             if self._control is not None:
                 loops = self._control.matrices_in(formulas)
-            return SizeTable(formulas, words, room, shapes, loops)
+            return SizeTable(formulas, words, room, shapes, loops, self.varying.tolist())
         except OverflowError:
             return None
 
@@ -383,10 +409,13 @@ class Executable(Walk):
     def end_run(self, frame: Frame, row: int, ended: int) -> NoReturn:
         """See `Walk.end_run`."""
         (first,) = (segment.first for segment in self.segments if segment.row == row and segment.rows)
-        step = self.plan.flow.steps[first + ended]
+        step = self._laid_out.flow.steps[first + ended]
         if isinstance(step, Call):
-            self._raise_fault(
-                step, int(frame.table[row + ended, 1]), self._shapes_at(frame, first + ended, row - first)
+            if self.primitives[step.kernel].how is How.COUNT:
+                raise CountsDifferError
+            told = self.after(frame)
+            told._raise_fault(
+                step, int(frame.table[row + ended, 1]), told._shapes_at(frame, first + ended, row - first)
             )
         assert isinstance(step, Begin | End), "loops and kernels with faults alone end a run"
         raise self.primitives[self.plan.flow.loops[step.loop].call.kernel].too_long()
@@ -401,6 +430,26 @@ class Executable(Walk):
                 own = plan.iterations[flat.loop.counter].shapes[c_int64.from_address(counter.value).value]
                 return lambda tensor: own[tensor] if tensor in own else plan.shapes[tensor]
         return lambda tensor: plan.shapes[tensor]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether sizes follow from what calls count."""
+        return bool(self._sections)
+
+    @property
+    def most_bytes(self) -> int:
+        """What memory and results take if as many rows are counted as there can be."""
+        return self.memory_bytes + sum(prod(form[0]) * form[1].itemsize for form in self.forms if form is not None)
+
+    def after(self, frame: Frame) -> "Executable":
+        """What it is with the counts of the run that the frame has just made."""
+        if not self._sections:
+            return self
+        assert self._found is not None, "what counts has formulas"
+        atoms = np.frombuffer(frame.slots, np.int64)[self._atoms_at :][: len(self._found.atoms)]
+        other = self._copied()
+        other._plan, other._found = None, self._found.counted(atoms.tolist())
+        return other
 
     def _raise_fault(self, call: Call, slots: int, shape_of: Callable[[int], Shape]) -> NoReturn:
         """Run a call by its meaning, which rejects what the kernel has found a fault with.
@@ -467,6 +516,20 @@ class Executable(Walk):
         self, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Array], held: dict[int, Array]
     ) -> list[Array]:
         """See `Walk.delivered`."""
+        if self._sections:
+            told = self.after(frame)
+            found = told._found
+            assert found is not None, "what counts has formulas"
+            shapes = [found.shape(tensor) for tensor in self.graph.outputs]
+            outputs = [None if each is None else _first(each, shape) for each, shape in zip(outputs, shapes, strict=True)]
+            if all(self._laid_out.written):
+                return [*outputs]
+            return told._delivered(frame, inputs, outputs, held)
+        return self._delivered(frame, inputs, outputs, held)
+
+    def _delivered(
+        self, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Array], held: dict[int, Array]
+    ) -> list[Array]:
         results: list[Array] = []
         handed: set[int] = set()
         for tensor, output, written in zip(self.graph.outputs, outputs, self.plan.written, strict=True):
@@ -527,6 +590,16 @@ class Executable(Walk):
             view.flags.writeable = False
             frame.views[tensor] = view
         return view
+
+
+def _first(array: Array, shape: Shape) -> Array:
+    """The first elements of memory that has room for the most there may be, as an array of this shape."""
+    count = prod(shape)
+    if count == array.size:
+        return array.reshape(shape)
+    first = array.reshape(-1)[:count].reshape(shape)
+    # A result keeps all of its memory: much that nobody uses is let go.
+    return first.copy() if 2 * count < array.size else first
 
 
 def _forms(graph: EntryGraph, plan: Plan) -> list[tuple[Shape, np.dtype[Any]] | None]:

@@ -18,6 +18,10 @@ from fuse_dialect.diagnostics import FuseError
 
 MAX_PLANS = 512
 """Most sets of sizes that a program with dynamic sizes keeps a plan for; most have their table in common."""
+MOST_ATOMS = 32
+"""Of other formulas, besides twice as many as the first ones have."""
+MOST_BYTES = 1 << 28
+"""Of what a function that counts may have room for: it is seldom used whole, and a large run is worth small programs."""
 MAX_FORMULAS = 8
 """Most kinds of sizes that a program has formulas for: sizes that are 0 or 1 for some, for example."""
 
@@ -125,6 +129,8 @@ class Executables:
         if executable is not None:
             self.counts.by_formulas += 1
             return executable
+        if self.resolver.counts:
+            return self._counted(shapes, counts)
         found = self.resolver.resolve(shapes, counts)
         if found is None:
             self.counts.step_by_step += 1
@@ -137,21 +143,40 @@ class Executables:
             self._look_for_formulas(shapes, counts)
         return executable
 
+    def _counted(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> Executable | None:
+        """How a function runs that counts: by formulas alone, which say what follows from a count."""
+        executable = None
+        if self.counts.formulas < MAX_FORMULAS:
+            try:
+                self._look_for_formulas(shapes, counts)
+                executable = self.by_formulas(shapes, counts)
+            except FuseError:
+                pass  # too large is what there may be at most; of what there is, a run step by step says it
+        if executable is None or executable.most_bytes > MOST_BYTES:
+            self.counts.step_by_step += 1
+            return None
+        self.counts.call_by_call += 1
+        return executable
+
     def by_formulas(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> Executable | None:
         """How the function runs on inputs of these shapes and numbers, if formulas say all of it."""
-        if self.laid_out is None:
-            return None
         for number, formulas in enumerate(self.formulas):
             try:
                 found = formulas.found(self.resolver, shapes, counts)
             except FuseError:
                 # A call was asked for sizes that may not meet the conditions of these formulas: who resolves decides.
                 continue
-            sizes = None if found is None else self.laid_out.sizes_by(number, found)
-            if found is not None and sizes is not None:
-                if sizes.fits:
-                    return self.laid_out.resized_by(found, sizes)
-                return self._lay_out(found.resolved(self._graph))
+            if found is None:
+                continue
+            laid_out = self.laid_out or self._lay_out(found.resolved(self._graph), len(found.atoms))
+            sizes = laid_out.sizes_by(number, found)
+            if sizes is not None and not sizes.fits:
+                laid_out = self._lay_out(found.resolved(self._graph), len(found.atoms))
+                if not self.resolver.counts:
+                    return laid_out
+                sizes = laid_out.sizes_by(number, found)
+            if sizes is not None:
+                return laid_out.resized_by(found, sizes)
         return None
 
     def _look_for_formulas(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> None:
@@ -162,11 +187,17 @@ class Executables:
         if formulas is not None:
             self.formulas.append(formulas)
 
-    def _lay_out(self, found: Resolved) -> Executable:
-        """A table of its own for these sizes, with room for others."""
+    def _lay_out(self, found: Resolved, atoms: int = 0) -> Executable:
+        """A table of its own for these sizes, with room for others, and for more atoms than formulas have."""
         self.counts.tables += 1
         plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
         self.laid_out = Executable(
-            self._graph, plan, self._primitives, self._constants, self._threads, is_only=self._is_only
+            self._graph,
+            plan,
+            self._primitives,
+            self._constants,
+            self._threads,
+            is_only=self._is_only and not self.resolver.counts,
+            most_atoms=2 * atoms + MOST_ATOMS if self.resolver.counts else 0,
         )
         return self.laid_out

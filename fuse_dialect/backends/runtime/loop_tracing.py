@@ -14,7 +14,14 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, Loop
 from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS, SizeResolver
-from fuse_dialect.backends.runtime.size_formulas import NUMBER, Inside, IterationFormulas, LoopFormulas, SizeFormulas
+from fuse_dialect.backends.runtime.size_formulas import (
+    NUMBER,
+    Inside,
+    IterationFormulas,
+    LateAtoms,
+    LoopFormulas,
+    SizeFormulas,
+)
 from fuse_dialect.backends.runtime.size_tracing import Tracing
 from fuse_dialect.backends.runtime.traced_sizes import (
     Quotient,
@@ -75,6 +82,7 @@ def trace_sizes(
         values=tracing.values,
         words=tracing.words,
         loops=tracing.loops,
+        late=LateAtoms.of(tracing.trace, tracing.counted),
     )
 
 
@@ -118,8 +126,8 @@ def _trace_loop(tracing: Tracing, loop: Loop) -> list[Shape] | None:
         if _are_equal(following, initial):
             return [*initial, *((0 if count is None else count, *shape) for shape in _stacked(tracing, loop))]
         before.restore(tracing)
-    if count is None or tracing.is_iterating:
-        return None
+    if count is None or tracing.is_iterating or tracing.counted:
+        return None  # the table of its iterations is made before the function runs
     if not 0 < count <= MOST_ITERATIONS:
         raise UntraceableError("too many iterations, or none")
     tracing.is_iterating = True

@@ -25,6 +25,8 @@ from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.dialect.op import Array
 
 Item = TypeVar("Item")
+NATIVE = (How.NATIVE, How.MOVE, How.COUNT)
+"""How calls are run that are rows of the driver's table."""
 SPARE_BYTES = 16 << 20
 """Of an arena for sizes that may come."""
 
@@ -144,7 +146,7 @@ def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How]) -> Plan
     places = _given_places(graph, flow)
     for tensor in resolved.values:
         places[tensor] = Place(Home.SETTLED, tensor)
-    native = [not isinstance(step, Call) or how[step.kernel] in (How.NATIVE, How.MOVE) for step in flow.steps]
+    native = [not isinstance(step, Call) or how[step.kernel] in NATIVE for step in flow.steps]
     # What NumPy makes comes in memory of its own.
     for tensor, step in writer.items():
         if not native[step]:

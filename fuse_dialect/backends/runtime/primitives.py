@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
+from fuse_dialect.backends.runtime.counting import COUNT_WORDS
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
 from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, result_shapes, size_arithmetic
 from fuse_dialect.backends.types import Shape
@@ -249,8 +250,8 @@ class Compiled:
 
     @property
     def leading_words(self) -> int:
-        """Words of a call before the addresses: a move says where its record begins."""
-        return 1 if self.how is How.MOVE else 0
+        """Words of a call before the addresses: moves, and what counts, say where their record begins."""
+        return {How.MOVE: 1, How.COUNT: COUNT_WORDS}.get(self.how, 0)
 
     def view_shape(self, source: Shape) -> Shape:
         """The shape in which a view shows its only argument.

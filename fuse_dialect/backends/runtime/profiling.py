@@ -98,7 +98,7 @@ def _report(compiled: Compiled, calls: int, bytes: int | None, flops: int | None
             return KernelReport(compiled.name, compiled.ops, "numpy", compiled.reason, calls, bytes, flops, promised)
         case How.MIXED | How.CONTROL:
             return KernelReport(compiled.name, compiled.ops, "python", compiled.reason, calls, None, None)
-        case How.NATIVE | How.MOVE:
+        case How.NATIVE | How.MOVE | How.COUNT:
             assert compiled.kernel is not None, "a native primitive has a kernel"
             family, promised = compiled.kernel.family, compiled.broken_promise
             return KernelReport(compiled.name, compiled.ops, family, "", calls, bytes, flops, promised)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -12,6 +13,7 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import TREES, Port, as_input, check_output, is_dense, shares_memory
 from fuse_dialect.backends.runtime.portable import Portable
+from fuse_dialect.backends.runtime.walk import CountsDifferError
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.tensors import are_traced
 from fuse_dialect.backends.types import Shape, TensorType
@@ -325,8 +327,8 @@ class Program(Portable):
         if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             special.run_into(arrays, outputs)
             return
-        if executable is None:
-            results = self._stepwise(arrays)
+        if executable is None or executable.is_counted:
+            results = self._stepwise(arrays) if executable is None else self._run(executable, arrays, self._fresh(executable))
             self._check_outputs(outputs, [result.shape for result in results])
         elif executable.writes_all and _may_be_written(executable, outputs, arrays):
             self._run(executable, arrays, outputs)
@@ -361,7 +363,7 @@ class Program(Portable):
         types = [port.type for port in self._outputs]
         if not all(type.is_static for type in types):
             executable = None if self._counting else self._static or self._executable(given)
-            if executable is None:
+            if executable is None or executable.is_counted:
                 raise FuseError(f"the elements of the inputs decide how large the results of '{self.name}' are")
             types = [TensorType(shape, type.dtype) for shape, type in zip(executable.output_shapes, types, strict=True)]
         return tuple(types)
@@ -435,7 +437,8 @@ class Program(Portable):
         from fuse_dialect.backends.runtime.profiling import kernel_reports
 
         executable = self._executable(self._shapes) if self._is_static else None
-        shapes = [type.shape for type in self._graph.tensors] if executable is None else executable.plan.shapes
+        is_known = executable is not None and not executable.is_counted
+        shapes = executable.plan.shapes if is_known else [type.shape for type in self._graph.tensors]
         return tuple(kernel_reports(self._graph, self._primitives, shapes).values())
 
     @property
@@ -494,14 +497,15 @@ class Program(Portable):
         executable = self._executable(shapes, self._counts(arrays))
         if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             return special.profile(*arrays, repeat=int(repeat))
-        if executable is None:
+        if executable is not None:
+            with suppress(CountsDifferError):
+                frame, outputs = _taken(executable), self._fresh(executable)
+                return profile_of(executable, frame, arrays, outputs, int(repeat), self.machine)
 
-            def run(times: "StepTimes") -> object:
-                return self._stepwise(arrays, times)
+        def run(times: "StepTimes") -> object:
+            return self._stepwise(arrays, times)
 
-            return profile_stepwise(self._graph, self._primitives, run, int(repeat), self.machine)
-        frame = _taken(executable)
-        return profile_of(executable, frame, arrays, self._fresh(executable), int(repeat), self.machine)
+        return profile_stepwise(self._graph, self._primitives, run, int(repeat), self.machine)
 
     def trace(self, *inputs: Any, repeat: int = 3) -> "Trace":
         """Run the function a few times, and note when each kernel ran, and on which thread.
@@ -524,13 +528,14 @@ class Program(Portable):
         executable = self._executable(shapes, self._counts(arrays))
         if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             return special.trace(*arrays, repeat=int(repeat))
-        if executable is None:
+        if executable is not None:
+            with suppress(CountsDifferError):
+                return trace_of(executable, arrays, self._fresh(executable), int(repeat))
 
-            def run(times: "StepTimes") -> object:
-                return self._stepwise(arrays, times)
+        def run(times: "StepTimes") -> object:
+            return self._stepwise(arrays, times)
 
-            return trace_stepwise(self._graph, self._primitives, run, int(repeat))
-        return trace_of(executable, arrays, self._fresh(executable), int(repeat))
+        return trace_stepwise(self._graph, self._primitives, run, int(repeat))
 
     def _arrays(self, inputs: Sequence[Any]) -> "Sequence[Array]":
         """The inputs as kernels may read them."""
@@ -669,6 +674,8 @@ class Program(Portable):
             if executable.writes_all:
                 return targets
             return executable.delivered(frame, arrays, targets, held)
+        except CountsDifferError:
+            return self._stepwise(arrays)
         finally:
             if len(executable.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
                 executable.spare.append(frame)

@@ -5,7 +5,8 @@
 2. Only values of rank 0 and 1 are settled, for a plan keeps them: what is made of two positions has as many elements as
    pairs.
 3. A `dyn_reshape` to a settled shape is a view.
-4. An op that only moves elements, by settled numbers if it has some, is a move; see `moves`.
+4. An op that only moves elements, by settled numbers if it has some, is a move; see `moves`. One that counts elements
+   runs natively if it stands outside of loops and branches; see `counting`.
 5. Other ops whose numbers are settled have results of known sizes, so that the plan can go on behind them.
 
 6. In a loop that runs as often as sizes or an input say, the number of an iteration is settled, too: once for each of
@@ -21,8 +22,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from xdsl.ir import Block, BlockArgument, Operation
 
+from fuse_dialect.backends.runtime.counting import CountKernel, count_kernel, counts_natively
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop
-from fuse_dialect.backends.runtime.moves import Movement, move_kernel, movement, moves_elements
+from fuse_dialect.backends.runtime.moves import Movement, MoveKernel, move_kernel, movement, moves_elements
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.size_arithmetic import sizes_of_results, static_shapes
 from fuse_dialect.backends.runtime.strided import Strided
@@ -79,7 +81,7 @@ class _Settling:
         """The call, of another primitive where it is run another way."""
         if isinstance(call.control, Loop):
             return self._loop(call, call.control)
-        how = self._how(call)
+        how = How.COUNT if self._counts(call) else self._how(call)
         if how is None:
             return call
         if how is How.SETTLED:
@@ -92,12 +94,26 @@ class _Settling:
         if key not in self.marked:
             self.marked[key] = len(self.compiled)
             own = self.compiled[call.kernel]
-            kernel = move_kernel() if how is How.MOVE else None
+            kernel = self._kernel(own, how)
             sized_by = self._sized_by(call, how)
             self.compiled.append(
                 Compiled(own.primitive, None, kernel, own.reason, own.limits, settled=how, sized_by=sized_by)
             )
         return replace(call, kernel=self.marked[key])
+
+    def _kernel(self, own: Compiled, how: How) -> MoveKernel | CountKernel | None:
+        if how is How.COUNT:
+            assert own.only_op is not None, "what counts is one op"
+            return count_kernel(own.only_op)
+        return move_kernel() if how is How.MOVE else None
+
+    def _counts(self, call: Call) -> bool:
+        """Whether native code counts the rows that a call gives."""
+        own = self.compiled[call.kernel]
+        op = own.only_op
+        if op is None or own.how is not How.NUMPY or not own.counts_elements:
+            return False
+        return counts_natively(op, [self.tensors[tensor] for tensor in call.arguments])
 
     def _loop(self, call: Call, loop: Loop) -> Call:
         """The call of a loop whose sizes follow from the number of the iteration (6), or as it was."""

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.runtime.control import ENDLESS
+from fuse_dialect.backends.runtime.counting import Counting, counting
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import inferred_shapes, settled_movement, stand_in
@@ -68,10 +69,17 @@ class SizeResolver:
         self.changing: set[int] = set()
         """Loops whose sizes have changed with some iteration for some sizes, by their counter: they have a table."""
         self.needs_data = any(
-            primitives[call.kernel].counts_elements and not all(types[tensor].is_static for tensor in call.results)
+            primitives[call.kernel].counts_elements
+            and primitives[call.kernel].how is not How.COUNT
+            and not all(types[tensor].is_static for tensor in call.results)
             for call in graph.calls
         )
         """Whether sizes are known only while the function runs, whatever those of the inputs are."""
+        self.counts = any(primitives[call.kernel].how is How.COUNT for call in graph.calls)
+        """Whether native code counts rows: what is found here then is for as many as there can be."""
+        if self.counts and any(primitives[call.kernel].how in (How.NUMPY, How.MIXED) for call in graph.calls):
+            # Python runs it on arrays, which are as large as they are.
+            self.needs_data = True
 
     @cached_property
     def counting_inputs(self) -> Mapping[int, Sequence[int]]:
@@ -263,6 +271,9 @@ class _Resolving:
                 for value in values:
                     value.flags.writeable = False
                 given = Given([value.shape for value in values], values)
+            case How.COUNT:
+                counted = counting_of(self.graph, call, compiled, arguments)
+                given = Given(counted.shapes(counted.bound), words=counted.words)
             case How.NUMPY | How.MIXED | How.CONTROL if all(type.is_static for type in types):
                 given = Given([type.shape for type in types])
             case How.NUMPY | How.MOVE:
@@ -384,6 +395,12 @@ class _Resolving:
             return None
         then, otherwise = (self._of(yielded) for yielded in branch.yielded)
         return then if then == otherwise else None
+
+
+def counting_of(graph: EntryGraph, call: Call, compiled: Compiled, shapes: Sequence[Shape]) -> Counting:
+    """What a call gives that counts, for arguments of these sizes."""
+    assert compiled.only_op is not None, "what counts is one op"
+    return counting(compiled.only_op, [graph.tensors[tensor] for tensor in call.arguments], shapes)
 
 
 def iterations(

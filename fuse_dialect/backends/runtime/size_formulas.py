@@ -7,10 +7,11 @@
    elements is asked, too.
 3. The number of an iteration is an atom, too, where sizes change with it. Such an atom, and quotients of it, have a
    value for each iteration, and no formula outside of the loop has them.
+4. A count is an atom, too. Before the function runs it is taken to be the most that it can be.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from fuse_dialect.backends.runtime.shapes import Resolved, SizeResolver
 from fuse_dialect.backends.runtime.traced_sizes import (
     Quotient,
     Relation,
+    SizeTrace,
     Terms,
     TracedSize,
     value_of,
@@ -36,6 +38,14 @@ class Asked:
     """How many words it has."""
     numbers: tuple[bool, ...]
     """For each result whether its elements are atoms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An atom that a call counts while the function runs (4)."""
+
+    bound: int
+    """The most that it can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,44 @@ class LoopFormulas:
     """Each iteration is of one of these."""
 
 
+@dataclass(frozen=True, slots=True)
+class LateAtoms:
+    """The atoms that are known only while the function runs (4)."""
+
+    counts: Sequence[int] = ()
+    """Those that calls count, in order."""
+    quotients: Sequence[tuple[int, Quotient]] = ()
+    """Those that are quotients of others, in order."""
+    after: Mapping[int, int] = field(default_factory=dict[int, int])
+    """For each atom after which of the counts it is known."""
+
+    @classmethod
+    def of(cls, trace: SizeTrace, counts: Sequence[int]) -> "LateAtoms":
+        """Those of a trace."""
+        late = cls(counts, [], {atom: place for place, atom in enumerate(counts)})
+        quotients: list[tuple[int, Quotient]] = []
+        for quotient, size in trace.quotients.items() if counts else ():
+            place = max(late.count_in(quotient.number, -1), late.count_in(quotient.divisor, -1))
+            if place >= 0 and isinstance(size, TracedSize):
+                ((atom,),) = size.terms
+                late = replace(late, after={**late.after, atom: place})
+                quotients.append((atom, quotient))
+        return replace(late, quotients=quotients)
+
+    def count_in(self, terms: Terms, otherwise: int) -> int:
+        """After which of the counts a polynomial is known; `otherwise` if before all of them."""
+        if not self.after:
+            return otherwise
+        return max(
+            (self.after[atom] for monomial, _ in terms for atom in monomial if atom in self.after), default=otherwise
+        )
+
+    def count_of(self, size: int) -> int | None:
+        """After which of the counts a size is known; `None` if before all of them."""
+        place = self.count_in(size.key, -1) if isinstance(size, TracedSize) else -1
+        return None if place < 0 else place
+
+
 NUMBER = -1
 """The axis of an atom that is the number in an input."""
 
@@ -81,7 +129,7 @@ class SizeFormulas:
     symbols: Sequence[tuple[int, int]]
     """Where inputs have the atoms, in order: number of the input and axis, or `NUMBER`. Sizes of one name are known to
     be equal."""
-    derived: Sequence[Quotient | Asked | Inside]
+    derived: Sequence[Quotient | Asked | Inside | Counted]
     """What gives the atoms behind those of the inputs."""
     conditions: Sequence[tuple[Relation, Terms]]
     shapes: Sequence[Shape]
@@ -92,6 +140,14 @@ class SizeFormulas:
     words: Mapping[int, Sequence[int]]
     loops: Sequence[LoopFormulas] = ()
     """Those whose sizes change."""
+    late: LateAtoms = field(default_factory=LateAtoms)
+
+    def is_late(self, tensor: int) -> bool:
+        """Whether a settled value follows from a count."""
+        value = self.values.get(tensor)
+        if value is None or value.dtype != object or not self.late.counts:
+            return False
+        return any(self.late.count_of(number) is not None for number in value.reshape(-1).tolist())
 
     def found(self, resolver: SizeResolver, shapes: Sequence[Shape], counts: Mapping[int, int]) -> "FoundSizes | None":
         """The atoms for inputs of these shapes; `None` if they are not such as were traced.
@@ -113,6 +169,8 @@ class SizeFormulas:
                 if divisor <= 0:
                     return None
                 atoms.append(value_of(each.number, atoms) // divisor)
+            elif isinstance(each, Counted):
+                atoms.append(found.number(each.bound))
             elif isinstance(each, Inside):
                 atoms.append(0)  # no formula outside of the loop has it
             elif not found.ask(resolver, each):
@@ -185,6 +243,10 @@ class FoundSizes:
             value.flags.writeable = False
             return value
         return value.view()
+
+    def counted(self, atoms: Sequence[int]) -> "FoundSizes":
+        """The same after a run, which has said all atoms."""
+        return FoundSizes(self.formulas, [*atoms], self.asked)
 
     def resolved(self, graph: EntryGraph) -> Resolved:
         """All that a plan is made of."""

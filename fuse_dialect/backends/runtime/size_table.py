@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fuse_dialect.backends.runtime.counting import RELATIONS, polynomial_words
 from fuse_dialect.backends.runtime.iteration_matrix import LoopMatrix
 from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS
 from fuse_dialect.backends.runtime.size_formulas import FoundSizes, SizeFormulas
@@ -61,6 +62,8 @@ class Sizes:
     """Whether no value is larger than its room."""
     tables: Sequence[Array] = ()
     """Of loops whose sizes change."""
+    sections: Sequence[Array] = ()
+    """What follows from each count, see `counting`."""
 
 
 class SizeTable:
@@ -73,6 +76,7 @@ class SizeTable:
         room: Sequence[tuple[int, int]],
         outputs: Sequence[Shape],
         loops: Sequence[LoopMatrix] = (),
+        places: Sequence[int] = (),
     ):
         """Make the matrix.
 
@@ -82,15 +86,23 @@ class SizeTable:
             room: Bytes, and how many there may be.
             outputs: Shapes of outputs.
             loops: Those whose sizes change.
+            places: Where the words are in a frame.
 
         Raises:
-            OverflowError: A coefficient does not fit a word.
+            OverflowError: A coefficient does not fit a word, or a quotient of counts may be larger than it is before.
         """
         rows = _Rows()
         conditions: dict[Relation, list[int]] = {relation: [] for relation in Relation}
+        late = formulas.late
         for relation, terms in formulas.conditions:
-            if not always_holds(relation, terms):
-                conditions[relation].append(rows.row_of(terms))
+            # Those that follow from a count are looked at when it is known.
+            if always_holds(relation, terms):
+                continue
+            row = rows.row_of(terms)  # so that its products are not too large, whenever it is looked at
+            if late.count_in(terms, -1) < 0:
+                conditions[relation].append(row)
+        for _, quotient in late.quotients:
+            rows.row_of(quotient.number)
         # Few rows, and called for each new length: lists of Python are faster here than arrays.
         self._zero, self._not_zero, self._not_negative = [list(dict.fromkeys(rows)) for rows in conditions.values()]
         self._words = np.array([rows.row(word) for word in words], np.int64)
@@ -108,6 +120,8 @@ class SizeTable:
         widest = max((sum(abs(number) for _, number in terms) for terms in rows.numbers), default=1)
         self._most = min(MOST_PRODUCT, LARGEST // max(widest, 1))
         self.formulas = formulas
+        self.sections = _sections(formulas, words, places) if late.counts else []
+        """What follows from each count (3 of `counting`); sizes before a run are those of the most there can be."""
         self._loops = loops
 
     def sizes(self, found: FoundSizes) -> "Sizes | None":
@@ -131,4 +145,43 @@ class SizeTable:
                 return None
             tables.append(made[0])
             fits = fits and made[1]
-        return Sizes(values.take(self._words), [shapes[number] for number in self._outputs], fits=fits, tables=tables)
+        shapes = [shapes[number] for number in self._outputs]
+        return Sizes(values.take(self._words), shapes, fits=fits, tables=tables, sections=self.sections)
+
+
+def _sections(formulas: SizeFormulas, words: Sequence[int], places: Sequence[int]) -> list[Array]:
+    """What follows from each count.
+
+    Before a run no product of atoms was too large, with the largest that counts can be; so none is in it.
+
+    Raises:
+        OverflowError: See `SizeTable`.
+    """
+    late = formulas.late
+    sections: list[Array] = []
+    for place, atom in enumerate(late.counts):
+        section = [atom]
+        quotients = [each for each in late.quotients if late.after[each[0]] == place]
+        section.append(len(quotients))
+        for number, quotient in quotients:
+            grows = all(coefficient > 0 for _, coefficient in quotient.number)
+            if not grows or late.count_in(quotient.divisor, -1) >= 0:
+                raise OverflowError("a quotient that is largest elsewhere")
+            section += [number, *polynomial_words(quotient.number), *polynomial_words(quotient.divisor)]
+        conditions = [
+            (relation, terms)
+            for relation, terms in formulas.conditions
+            if late.count_in(terms, -1) == place and not always_holds(relation, terms)
+        ]
+        section.append(len(conditions))
+        for relation, terms in conditions:
+            section += [RELATIONS.index(relation), *polynomial_words(terms)]
+        written: dict[Terms, list[int]] = {}
+        for word, size in zip(places, words, strict=True):
+            if isinstance(size, TracedSize) and late.count_of(size) == place:
+                written.setdefault(size.key, []).append(word)
+        section.append(len(written))
+        for terms, own in written.items():
+            section += [*polynomial_words(terms), len(own), *own]
+        sections.append(np.array(section, np.int64))
+    return sections

@@ -15,8 +15,15 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import settled_movement
-from fuse_dialect.backends.runtime.shapes import Given, SizeResolver, bytes_of, known_bytes
-from fuse_dialect.backends.runtime.size_formulas import Asked, FoundSizes, LoopFormulas, SizeFormulas
+from fuse_dialect.backends.runtime.shapes import Given, SizeResolver, bytes_of, counting_of, known_bytes
+from fuse_dialect.backends.runtime.size_formulas import (
+    Asked,
+    Counted,
+    FoundSizes,
+    LateAtoms,
+    LoopFormulas,
+    SizeFormulas,
+)
 from fuse_dialect.backends.runtime.traced_sizes import (
     SizeTrace,
     TracedSize,
@@ -48,6 +55,8 @@ class Tracing:
     counts: dict[int, int] = field(default_factory=dict[int, int])
     """The numbers in inputs that say how often loops run."""
     loops: list[LoopFormulas] = field(default_factory=list[LoopFormulas])
+    counted: list[int] = field(default_factory=list[int])
+    """Atoms that are counts: the function says them while it runs."""
     is_iterating: bool = False
     """Whether a loop whose sizes change is around what is traced."""
 
@@ -139,12 +148,24 @@ class Tracing:
                 if moved is None:
                     raise UntraceableError("not by strides")
                 given = Given(moved.results, words=moved.words)
+            case How.COUNT:
+                given = self._counted(call, compiled, arguments)
             case How.NUMPY if all(type.is_static for type in types):
                 given = Given([type.shape for type in types])
             case _:
                 raise UntraceableError("only the op says its sizes")
         compiled.check_sizes(given.shapes, [type.dtype for type in types])
         return given
+
+    def _counted(self, call: Call, compiled: Compiled, arguments: Sequence[Shape]) -> Given:
+        """What a call gives that counts: the count is an atom."""
+        counting = counting_of(self.resolver.graph, call, compiled, arguments)
+        bound = counting.bound.value if isinstance(counting.bound, TracedSize) else counting.bound
+        # Some number that no other size is likely to be, so that few conditions hold by chance.
+        count = self.trace.atom(min(bound, bound // 2 + 1 + len(self.counted)))
+        self.trace.derived.append(Counted(counting.bound))
+        self.counted.append(len(self.trace.values) - 1)
+        return Given(counting.shapes(count), words=counting.words)
 
     def _value(self, tensor: int) -> Array | None:
         """Elements of a settled value or a constant.
@@ -197,7 +218,7 @@ class Tracing:
 
     def _ask(self, call: Call) -> bool:
         """Note the atoms of a call that is asked for each set of sizes; whether it answers."""
-        if self.is_iterating:
+        if self.is_iterating or self._reads_late(call):
             return False
         found = FoundSizes(self._so_far(), self.trace.values, self.asked)
         graph = self.resolver.graph
@@ -220,6 +241,16 @@ class Tracing:
             self.words[call.results[0]] = [self.trace.atom(word) for word in given.words]
         self.trace.derived.append(Asked(call, len(given.words), tuple(numbers)))
         return True
+
+    def _reads_late(self, call: Call) -> bool:
+        """Whether what a call gets follows from a count: it cannot be asked before the function runs."""
+        if not self.counted:
+            return False
+        late = LateAtoms.of(self.trace, self.counted)
+        sizes = [size for tensor in call.arguments for size in self.shapes[tensor]]
+        values = [self.values.get(tensor) for tensor in call.arguments]
+        sizes += [number for value in values if value is not None and value.dtype == object for number in value.flat]
+        return any(late.count_of(size) is not None for size in sizes)
 
     def _so_far(self) -> SizeFormulas:
         return SizeFormulas([], [], [], self.shapes, self.bytes, self.values, self.words)

@@ -155,7 +155,7 @@ def _cut(graph: EntryGraph, primitives: Sequence[Compiled]) -> list[Call | list[
 def _is_by_itself(graph: EntryGraph, compiled: Compiled, call: Call) -> bool:
     """Whether only running a call says what sizes its results have (1), as far as its kind says it."""
     is_static = all(graph.tensors[tensor].is_static for tensor in call.results)
-    return compiled.how in (How.NUMPY, How.MIXED) and not is_static
+    return compiled.how in (How.NUMPY, How.MIXED, How.COUNT) and not is_static
 
 
 def _with_settled(calls: Sequence[Call], makers: dict[int, Call], primitives: Sequence[Compiled]) -> list[Call]:

@@ -33,6 +33,10 @@ LONG_WORK = 1 << 29
 """Bytes and operations from which a run is made in a thread of its own: some milliseconds on a fast machine."""
 
 
+class CountsDifferError(Exception):
+    """A call has counted rows, and the formulas of sizes are not for so many: the function runs step by step."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """Native calls that follow each other, or one call that NumPy runs."""
@@ -132,6 +136,11 @@ class Walk:
     def is_native(self) -> bool:
         """Whether no step runs on NumPy."""
         return all(segment.rows for segment in self.segments)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether a run counts rows, so that results are no larger than they are here."""
+        return False
 
     @property
     def output_shapes(self) -> "Sequence[Shape]":

@@ -13,7 +13,8 @@ from fuse_dialect.backends.cutting import cut_primitives
 from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.progress import Progress, WatchedRequests
 from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants, let_go_of_constants
-from fuse_dialect.backends.runtime.entry_graph import EntryGraph, How, Primitive
+from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
+from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop, Primitive
 from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
@@ -21,6 +22,7 @@ from fuse_dialect.backends.runtime.settled import settle
 from fuse_dialect.backends.runtime.specializing import Sizes
 from fuse_dialect.backends.table import BACKENDS, engine_of, layout_of, machine_of
 from fuse_dialect.backends.threads import usable_threads, warn_of_threads
+from fuse_dialect.backends.types import TensorType
 from fuse_dialect.budget import Limits
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE, size_names
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
@@ -28,6 +30,8 @@ from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.entry import function_named, functions_of
 from fuse_dialect.interpreters.loop_costs import mark_iterations
 from fuse_dialect.logs import COMPILE, heard
+from fuse_dialect.loops.elements import dtype_named
+from fuse_dialect.loops.local_places import with_scratch
 from fuse_dialect.loops.program import LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
@@ -96,6 +100,7 @@ def compile_program(
     how = replace(options, backend=engine.name if is_ours else options.backend, threads=usable)
     shown = Compilation(source, grouping, ran, how, weights, None if again is None else again.module)
     kernels = compile_primitives(graph, engine, limits, progress)
+    graph = with_scratch_tensors(graph, kernels)
     for each in kernels:
         each.promises = promises.get(each.name, frozenset())
     is_open = any(not graph.tensors[tensor].is_static for tensor in graph.inputs)
@@ -210,11 +215,36 @@ def compile_primitives(
             continue
         kernel = next(kernels)
         if isinstance(kernel, Refusal):
-            compiled.append(Compiled(primitive, program, None, kernel.reason, limits))
+            compiled.append(_with_scratch(engine, primitive, program, kernel, limits))
         else:
             compiled.append(Compiled(primitive, program, kernel, limits=limits))
     _settle_control(graph, compiled)
     return compiled
+
+
+def with_scratch_tensors(graph: EntryGraph, compiled: Sequence[Compiled]) -> EntryGraph:
+    """The function with a tensor for each buffer of open size that lies between the loops of a kernel.
+
+    Calls of such kernels have them as results that nobody reads.
+    """
+    if not any(each.scratch for each in compiled):
+        return graph
+    tensors = list(graph.tensors)
+
+    def changed(call: Call) -> Call:
+        match call.control:
+            case Loop():
+                call = replace(call, control=replace(call.control, calls=tuple(map(changed, call.control.calls))))
+            case Branch():
+                then, otherwise = (tuple(map(changed, calls)) for calls in call.control.calls)
+                call = replace(call, control=replace(call.control, calls=(then, otherwise)))
+            case None:
+                pass
+        first = len(tensors)
+        tensors.extend(compiled[call.kernel].scratch)
+        return replace(call, results=(*call.results, *range(first, len(tensors)))) if len(tensors) > first else call
+
+    return replace(graph, calls=list(map(changed, graph.calls)), tensors=tensors)
 
 
 def _settle_control(graph: EntryGraph, compiled: Sequence[Compiled]) -> None:
@@ -233,6 +263,23 @@ def _settle_control(graph: EntryGraph, compiled: Sequence[Compiled]) -> None:
             loop.control = How.MIXED
         if slow is not None:
             loop.reason = f"'@{slow.name}' inside has no native code: {slow.reason}"
+
+
+def _with_scratch(
+    engine: Backend, primitive: Primitive, program: LoopProgram, refusal: Refusal, limits: Limits
+) -> Compiled:
+    """A kernel that was refused, with buffers of open sizes among its results; or none, as before."""
+    found = with_scratch(program)
+    if found is not None and not ProgramSizes.of(found[0]).needs_results:
+        other, count = found
+        (kernel,) = engine.compile([KernelRequest(other, primitive.constants)])
+        if not isinstance(kernel, Refusal):
+            scratch = [
+                TensorType(tuple(DYNAMIC if isinstance(size, str) else size for size in each.shape), dtype_named(each.element))
+                for each in other.buffers[len(other.buffers) - count :]
+            ]
+            return Compiled(primitive, other, kernel, limits=limits, scratch=scratch)
+    return Compiled(primitive, program, None, refusal.reason, limits)
 
 
 def _loops(primitive: Primitive) -> LoopProgram | Refusal:

@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fuse_dialect.counts import product
 from fuse_dialect.loops.elements import element_bytes
@@ -63,6 +63,18 @@ def place_locals(plan: Schedule) -> LocalPlaces | Refusal:
                     return Refusal(f"the size of an array between the loops of '{plan.program.name}' is not known")
                 sizes[stage.buffer] = elements
     return LocalPlaces(sizes, frozenset(of_a_row), shared, *_in_workspace(plan.program, sizes))
+
+
+def with_scratch(program: LoopProgram) -> tuple[LoopProgram, int] | None:
+    """The program with local buffers of open sizes as results, the last ones, and how many; `None` if it has none.
+
+    Who calls it has memory for them, once sizes are known, as for any result.
+    """
+    open = [each for each in program.buffers if each.role is Role.LOCAL and product(each.shape).number is None]
+    if not open:
+        return None
+    others = [each for each in program.buffers if each not in open]
+    return replace(program, buffers=(*others, *(replace(each, role=Role.RESULT) for each in open))), len(open)
 
 
 def _in_workspace(program: LoopProgram, sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:

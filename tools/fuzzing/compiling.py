@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fuse_dialect.backends.assembler.engine import host
 from fuse_dialect.backends.assembler.host import AVX2, SSE2, Host
 from fuse_dialect.backends.backend import Backend
-from fuse_dialect.backends.compile import compile_primitives
+from fuse_dialect.backends.compile import compile_primitives, with_scratch_tensors
 from fuse_dialect.backends.llvm.backend import LLVMBackend
 from fuse_dialect.backends.numpy import NumPyBackend
 from fuse_dialect.backends.runtime import executable
@@ -97,7 +97,9 @@ def compile_module(module: ModuleOp, options: Options) -> Program:
         if isinstance(op, ConstantOp):
             op.properties.clear()
     engine = _backend(options)
-    return Program(graph, compile_primitives(graph, engine, LIMITS), engine.name, options.threads)
+    compiled = compile_primitives(graph, engine, LIMITS)
+    graph = with_scratch_tensors(graph, compiled)
+    return Program(graph, compiled, engine.name, options.threads)
 
 
 def _backend(options: Options) -> Backend:

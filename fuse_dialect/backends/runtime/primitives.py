@@ -18,7 +18,7 @@ from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
 from fuse_dialect.backends.runtime.counting import COUNT_WORDS
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
 from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, result_shapes, size_arithmetic
-from fuse_dialect.backends.types import Shape
+from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import SIZE_HINT, STEPS_HINT, Limits, is_without_end, spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array, FuseOp
@@ -67,6 +67,8 @@ class Compiled:
     """How it is run where the sizes of the inputs settle that; see `settled`."""
     sized_by: tuple[int, ...] = ()
     """Places of arguments whose elements say sizes, where it is no loop or branch: all of them, where it is settled."""
+    scratch: Sequence[TensorType] = ()
+    """Its last results, which only its own loops read: buffers between them of open sizes."""
     promises: Collection[str] = frozenset()
     """Families of native code that its calls were planned as; see `FusionPlan.promises`."""
     _is_view: bool = field(init=False)
@@ -118,7 +120,7 @@ class Compiled:
         """Bytes that one call with arrays of these shapes moves, and its arithmetic operations; `None` if unknown."""
         if self._cost is None:
             self._cost = PrimitiveCost(self.primitive.function)
-        return self._cost.at(arguments, results)
+        return self._cost.at(arguments, results[: len(results) - len(self.scratch)])
 
     def check_sizes(self, shapes: Sequence[Shape], dtypes: Sequence[np.dtype[Any]]) -> None:
         """Reject results that are too large, before they are made.

@@ -149,7 +149,7 @@ class _Steps:
                 self._note(self.times, call, taken - self.inside, values, results)
                 self.times.events.append((call.kernel, start, taken))
             self.inside = before + taken
-            values.update(zip(call.results, results, strict=True))
+            values.update(zip(call.results, results, strict=False))  # by its meaning, a call has no scratch
 
     def _note(
         self, times: StepTimes, call: Call, seconds: float, values: Mapping[int, Array], results: Sequence[Array]
@@ -157,7 +157,7 @@ class _Steps:
         times.seconds[call.kernel] = times.seconds.get(call.kernel, 0.0) + seconds
         times.calls[call.kernel] = times.calls.get(call.kernel, 0) + 1
         times.shapes.update((tensor, self.value(values, tensor).shape) for tensor in call.arguments)
-        times.shapes.update((tensor, result.shape) for tensor, result in zip(call.results, results, strict=True))
+        times.shapes.update((tensor, result.shape) for tensor, result in zip(call.results, results, strict=False))
 
     def _results(self, call: Call, values: Mapping[int, Array]) -> list[Array]:
         """The results of a call as dense arrays; that of a view shows its operand's memory."""

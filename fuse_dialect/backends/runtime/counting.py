@@ -4,22 +4,19 @@
    counts them, and is over: rows of other calls come behind it in the driver's table, as those of any call.
 2. The words of such a call are: the number of the word where its record begins, the address of its *section*, that of
    the first word of the frame, that of the frame's atoms; then the addresses as for any kernel, then the record.
-3. A section says what follows from one count, in words of 64 bits: the number of the atom that the count is; then how
-   many quotients follow, each with the number of its atom, its number and its divisor; how many conditions, each with
-   the number of its relation; how many polynomials that words of the frame hold, each with how many words hold it and
-   their numbers. A polynomial is the number of its terms, then for each its coefficient, how many atoms it is
-   multiplied by, and which.
+3. A section of `size_sections` says what follows from one count. The first word before it is the number of the atom that
+   the count is.
 4. Where a condition does not hold, the run ends: such a call is made again, step by step.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import CFUNCTYPE, c_int64
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from math import prod
 from typing import Any, TypeAlias
 
 from fuse_dialect.backends.backend import Packing
-from fuse_dialect.backends.runtime.traced_sizes import Relation, Terms
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import ArgwhereOp
@@ -127,18 +124,19 @@ def _count_code() -> Any:
     """Compiled once per process."""
     from fuse_dialect.backends.assembler.engine import compile_object, load
     from fuse_dialect.backends.runtime.counting_code import counting_text
+    from fuse_dialect.backends.runtime.size_code import FOLLOW_SECTION
 
-    return load(compile_object(counting_text()), [name for name, _ in _COUNTED.values()])
-
-
-RELATIONS = (Relation.ZERO, Relation.NOT_ZERO, Relation.NOT_NEGATIVE)
-"""By the number that a section has for each."""
+    return load(compile_object(counting_text()), [FOLLOW_SECTION, *(name for name, _ in _COUNTED.values())])
 
 
-def polynomial_words(terms: Terms) -> list[int]:
-    """A polynomial as sections have it (3)."""
-    words = [len(terms)]
-    for monomial, coefficient in terms:
-        words += [coefficient, len(monomial), *monomial]
-    return words
+@Once
+def native_sections() -> Callable[[int, int, int], int]:
+    """The function that follows a section: of addresses of the section, of cells and of atoms; gives 1 if all holds.
+
+    Raises:
+        ModuleNotFoundError: llvmlite is not installed.
+    """
+    from fuse_dialect.backends.runtime.size_code import FOLLOW_SECTION
+
+    return CFUNCTYPE(c_int64, c_int64, c_int64, c_int64)(_count_code().addresses[FOLLOW_SECTION])
 

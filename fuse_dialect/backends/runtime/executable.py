@@ -90,6 +90,10 @@ class Executable(Walk):
         """Tables of sizes that change with iterations, by the steps inside."""
         self._control = ControlLayout(self._slots, changing) if plan.flow.has_control else None
         self._atoms_at = self._slots.add(*[0] * most_atoms)
+        sizes = sum(len(plan.shapes[tensor]) for tensor in graph.outputs) if most_atoms else 0
+        self._output_sizes = range(len(self._slots), len(self._slots) + sizes)
+        """Words that hold the sizes of the results, where calls count."""
+        self._slots.add(*[0] * sizes)
         self._sections: list[int] = []
         """Words that hold the address of a section, in the order of calls that count."""
         self._times = self._repetitions()
@@ -108,7 +112,7 @@ class Executable(Walk):
         sized = [word for _, start, room in self._sized for word in range(start, start + room)]
         controlled = [] if self._control is None else self._control.sized
         atoms = range(self._atoms_at, self._atoms_at + most_atoms)
-        self.set_varying([*sized, *controlled, *self._sections, *atoms, *self._slots.settled])
+        self.set_varying([*sized, *controlled, *self._output_sizes, *self._sections, *atoms, *self._slots.settled])
         self._most_atoms = most_atoms
         self.writes_all = self.writes_all and not self._sections
 
@@ -331,6 +335,7 @@ class Executable(Walk):
             other.variables[end : end + len(found.atoms)] = found.atoms
             end -= len(self._sections)
             other.variables[end : end + len(self._sections)] = list(map(address_of, sizes.sections))
+            end -= len(self._output_sizes)
         if sizes.tables:
             other.variables[end - len(sizes.tables) : end] = list(map(address_of, sizes.tables))
         if self._slots.settled:
@@ -352,6 +357,8 @@ class Executable(Walk):
 
     def _size_table(self, formulas: SizeFormulas) -> SizeTable | None:
         plan = self._laid_out
+        if not any(plan.is_native):
+            return None  # sizes cost little beside what Python runs
         if formulas.values.keys() != plan.values.keys() or {loop.counter for loop in formulas.loops} != {
             *plan.iterations
         }:
@@ -367,6 +374,8 @@ class Executable(Walk):
         has_late = any(map(formulas.is_late, self._slots.settled.values()))
         if len(formulas.late.counts) != len(self._sections) or has_late or (self._sections and formulas.loops):
             return None
+        if self._output_sizes:
+            words += [size for tensor in self.graph.outputs for size in formulas.shapes[tensor]]
         words += [0] * (len(self._sections) + self._most_atoms + len(self._slots.settled))
         room = [
             (count, most)
@@ -517,14 +526,12 @@ class Executable(Walk):
     ) -> list[Array]:
         """See `Walk.delivered`."""
         if self._sections:
-            told = self.after(frame)
-            found = told._found
-            assert found is not None, "what counts has formulas"
-            shapes = [found.shape(tensor) for tensor in self.graph.outputs]
+            sizes = iter(frame.slots[self._output_sizes.start : self._output_sizes.stop])
+            shapes = [tuple([next(sizes) for _ in self.graph.tensors[tensor].shape]) for tensor in self.graph.outputs]
             outputs = [None if each is None else _first(each, shape) for each, shape in zip(outputs, shapes, strict=True)]
             if all(self._laid_out.written):
                 return [*outputs]
-            return told._delivered(frame, inputs, outputs, held)
+            return self.after(frame)._delivered(frame, inputs, outputs, held)
         return self._delivered(frame, inputs, outputs, held)
 
     def _delivered(

@@ -1,54 +1,23 @@
-"""Formulas of sizes as one matrix, for one table of the driver.
+"""Formulas of sizes for one table of the driver, as sections that native code follows.
 
-1. Every polynomial that is asked for is a row of integers, every product of atoms that occurs a column. For given sizes
-   the products are computed as Python's integers; one product of the matrix and their vector gives all the rest.
-2. Nothing wraps around: a row is exact if no product is too large, which follows from the coefficients. For larger
-   products there is no answer. A condition that holds up to there is left out.
+For given atoms one section says whether the conditions hold, and gives what words of the table hold and the sizes of
+results; another one says whether everything has room. What follows from counts has sections of its own.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import prod
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.counting import RELATIONS, polynomial_words
+from fuse_dialect.backends.runtime.arrays import address_of
+from fuse_dialect.backends.runtime.counting import native_sections
 from fuse_dialect.backends.runtime.iteration_matrix import LoopMatrix
 from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS
 from fuse_dialect.backends.runtime.size_formulas import FoundSizes, SizeFormulas
-from fuse_dialect.backends.runtime.traced_sizes import MOST_PRODUCT, Monomial, Relation, Terms, TracedSize, always_holds
+from fuse_dialect.backends.runtime.size_sections import by_count, section, terms_of
+from fuse_dialect.backends.runtime.traced_sizes import Relation, always_holds
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
-
-LARGEST = 1 << 62
-"""What a row may give, at most."""
-
-
-@dataclass(eq=False, slots=True)
-class _Rows:
-    """Polynomials, each once, with the numbers of their rows."""
-
-    numbers: dict[Terms, int] = field(default_factory=dict[Terms, int])
-    columns: dict[Monomial, int] = field(default_factory=dict[Monomial, int])
-
-    def row(self, size: int | TracedSize) -> int:
-        """The row of a size."""
-        return self.row_of(size.key if isinstance(size, TracedSize) else (((), size),))
-
-    def row_of(self, terms: Terms) -> int:
-        """The row of a polynomial."""
-        for monomial, _ in terms:
-            self.columns.setdefault(monomial, len(self.columns))
-        return self.numbers.setdefault(terms, len(self.numbers))
-
-    def matrix(self) -> Array:
-        """The rows."""
-        matrix = np.zeros((len(self.numbers), len(self.columns)), np.int64)
-        for terms, row in self.numbers.items():
-            for monomial, number in terms:
-                matrix[row, self.columns[monomial]] = number
-        return matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +47,7 @@ class SizeTable:
         loops: Sequence[LoopMatrix] = (),
         places: Sequence[int] = (),
     ):
-        """Make the matrix.
+        """Make the sections.
 
         Args:
             formulas: What a trace has found.
@@ -89,99 +58,52 @@ class SizeTable:
             places: Where the words are in a frame.
 
         Raises:
-            OverflowError: A coefficient does not fit a word, or a quotient of counts may be larger than it is before.
+            OverflowError: A coefficient does not fit a word.
         """
-        rows = _Rows()
-        conditions: dict[Relation, list[int]] = {relation: [] for relation in Relation}
-        late = formulas.late
-        for relation, terms in formulas.conditions:
-            # Those that follow from a count are looked at when it is known.
-            if always_holds(relation, terms):
-                continue
-            row = rows.row_of(terms)  # so that its products are not too large, whenever it is looked at
-            if late.count_in(terms, -1) < 0:
-                conditions[relation].append(row)
-        for _, quotient in late.quotients:
-            rows.row_of(quotient.number)
-        # Few rows, and called for each new length: lists of Python are faster here than arrays.
-        self._zero, self._not_zero, self._not_negative = [list(dict.fromkeys(rows)) for rows in conditions.values()]
-        self._words = np.array([rows.row(word) for word in words], np.int64)
-        least: dict[int, int] = {}
-        for bytes, most in room:
-            row = rows.row(bytes)
-            least[row] = min(most, least.get(row, most))
-        self._room = list(least.items())
-        by_output = [tuple([rows.row(size) for size in shape]) for shape in outputs]
-        # Caches of all layers have one shape.
-        self._shapes = list(dict.fromkeys(by_output))
-        self._outputs = [self._shapes.index(shape) for shape in by_output]
-        self._matrix = rows.matrix()
-        self._monomials = list(rows.columns)
-        widest = max((sum(abs(number) for _, number in terms) for terms in rows.numbers), default=1)
-        self._most = min(MOST_PRODUCT, LARGEST // max(widest, 1))
         self.formulas = formulas
-        self.sections = _sections(formulas, words, places) if late.counts else []
-        """What follows from each count (3 of `counting`); sizes before a run are those of the most there can be."""
         self._loops = loops
+        self._follow = native_sections()
+        late = formulas.late
+        conditions = by_count([each for each in formulas.conditions if not always_holds(*each)], late.after)
+        # Caches of all layers have one shape.
+        self._shapes = list(dict.fromkeys(map(_keys, outputs)))
+        self._outputs = [self._shapes.index(_keys(shape)) for shape in outputs]
+        by_keys = {_keys(shape): shape for shape in outputs}
+        cells = [*words, *(size for keys in self._shapes for size in by_keys[keys])]
+        self._words, self._cells = len(words), len(cells)
+        # Before a run sizes are those of the largest counts, conditions on counts are left out.
+        self._sizes = section([], conditions.get(-1, []), enumerate(cells))
+        self._room = section([], [(Relation.NOT_NEGATIVE, terms_of(most - bytes)) for bytes, most in room], [])
+        self._addresses = address_of(self._sizes), address_of(self._room)
+        self.sections = [
+            section(
+                [each for each in late.quotients if late.after[each[0]] == place],
+                conditions.get(place, []),
+                [(cell, size) for cell, size in zip(places, words, strict=True) if late.count_of(size) == place],
+                [atom],
+            )
+            for place, atom in enumerate(late.counts)
+        ]
 
     def sizes(self, found: FoundSizes) -> "Sizes | None":
         """What follows from atoms; `None` if a condition does not hold."""
-        atoms = found.atoms
-        products = [prod([atoms[atom] for atom in monomial]) for monomial in self._monomials]
-        if products and not (-self._most <= min(products) and max(products) <= self._most):
+        atoms = np.array(found.atoms or [0], np.int64)
+        cells = np.empty(max(self._cells, 1), np.int64)
+        at, to = address_of(atoms), address_of(cells)
+        if self._follow(self._addresses[0], to, at) != 1:
             return None
-        values: Any = self._matrix @ np.array(products, np.int64)
-        listed = values.tolist()
-        if any(listed[row] for row in self._zero) or not all(listed[row] for row in self._not_zero):
-            return None
-        if any(listed[row] < 0 for row in self._not_negative):
-            return None
-        fits = all(listed[row] <= most for row, most in self._room)
-        shapes = [tuple([listed[row] for row in shape]) for shape in self._shapes]
+        fits = self._follow(self._addresses[1], to, at) == 1
+        sizes = iter(cells[self._words : self._cells].tolist())
+        shapes = [tuple([next(sizes) for _ in shape]) for shape in self._shapes]
         tables: list[Array] = []
         for loop in self._loops:
-            made = loop.table(atoms, MOST_ITERATIONS)
+            made = loop.table(found.atoms, MOST_ITERATIONS)
             if made is None:
                 return None
             tables.append(made[0])
             fits = fits and made[1]
-        shapes = [shapes[number] for number in self._outputs]
-        return Sizes(values.take(self._words), shapes, fits=fits, tables=tables, sections=self.sections)
+        return Sizes(cells[: self._words], [shapes[number] for number in self._outputs], fits, tables, self.sections)
 
 
-def _sections(formulas: SizeFormulas, words: Sequence[int], places: Sequence[int]) -> list[Array]:
-    """What follows from each count.
-
-    Before a run no product of atoms was too large, with the largest that counts can be; so none is in it.
-
-    Raises:
-        OverflowError: See `SizeTable`.
-    """
-    late = formulas.late
-    sections: list[Array] = []
-    for place, atom in enumerate(late.counts):
-        section = [atom]
-        quotients = [each for each in late.quotients if late.after[each[0]] == place]
-        section.append(len(quotients))
-        for number, quotient in quotients:
-            grows = all(coefficient > 0 for _, coefficient in quotient.number)
-            if not grows or late.count_in(quotient.divisor, -1) >= 0:
-                raise OverflowError("a quotient that is largest elsewhere")
-            section += [number, *polynomial_words(quotient.number), *polynomial_words(quotient.divisor)]
-        conditions = [
-            (relation, terms)
-            for relation, terms in formulas.conditions
-            if late.count_in(terms, -1) == place and not always_holds(relation, terms)
-        ]
-        section.append(len(conditions))
-        for relation, terms in conditions:
-            section += [RELATIONS.index(relation), *polynomial_words(terms)]
-        written: dict[Terms, list[int]] = {}
-        for word, size in zip(places, words, strict=True):
-            if isinstance(size, TracedSize) and late.count_of(size) == place:
-                written.setdefault(size.key, []).append(word)
-        section.append(len(written))
-        for terms, own in written.items():
-            section += [*polynomial_words(terms), len(own), *own]
-        sections.append(np.array(section, np.int64))
-    return sections
+def _keys(shape: Shape) -> tuple[object, ...]:
+    return tuple(map(terms_of, shape))

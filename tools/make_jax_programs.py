@@ -177,6 +177,13 @@ def factorize(a, b):
     return lax.linalg.triangular_solve(lower, b, left_side=True, lower=True)
 
 
+def linear_algebra(a, b, tall):
+    symmetric = a @ a.T + jnp.eye(6)
+    factors = jnp.linalg.qr(tall), jnp.linalg.eigh(symmetric), jnp.linalg.svd(tall, full_matrices=False)
+    numbers = jnp.linalg.det(a), jnp.linalg.slogdet(a), jnp.linalg.svd(tall, compute_uv=False)
+    return jnp.linalg.solve(a, b), jnp.linalg.inv(a), jnp.linalg.lstsq(tall, tall[:, 0])[0], numbers, factors
+
+
 def symbolic(x, w):
     return jax.nn.softmax(x @ w, axis=-1) + x.shape[0]
 
@@ -218,6 +225,7 @@ PROGRAMS: dict[str, Program] = {
     "elementwise": (elementwise, [f32(4, 8), jax.ShapeDtypeStruct((4,), jnp.uint32)]),
     "numbers": (numbers, [f32(4, 8), jax.ShapeDtypeStruct((4, 8), jnp.complex64)]),
     "factorize": (factorize, [f32(4, 4), f32(4, 2)]),
+    "linear_algebra": (linear_algebra, [f32(6, 6), f32(6, 2), f32(8, 5)]),
 }
 """What `jax.jit(f).lower(...)` prints."""
 

@@ -6,7 +6,7 @@ place are added by the parser and the verifier.
 
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects.builtin import IntegerType, StringAttr, i1
+from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType, StringAttr, i1
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.fields import Integers
@@ -115,6 +115,16 @@ def require_float(type: Tensor) -> None:
     """
     if not is_float(type):
         raise VerifyException(f"expects floating-point elements, got {type.element_type}")
+
+
+def require_wide_float(type: Tensor) -> None:
+    """Reject elements that are not f32 or f64, for which libraries have routines.
+
+    Raises:
+        VerifyException: The element type is another one.
+    """
+    if not isinstance(type.element_type, Float32Type | Float64Type):
+        raise VerifyException(f"expects f32 or f64 elements, got {type.element_type}")
 
 
 def require_numbers(type: Tensor) -> None:

@@ -67,6 +67,9 @@ WITHOUT_RELAY_KIND = {
     "band": PatternKind.INJECTIVE,
     "col2im": PatternKind.OPAQUE,
     "det": PatternKind.OPAQUE,
+    **dict.fromkeys(("cholesky", "lu", "householder_qr", "householder_product"), PatternKind.OPAQUE),
+    **dict.fromkeys(("eigh", "eigvalsh", "svd", "svdvals"), PatternKind.OPAQUE),
+    **dict.fromkeys(("solve", "triangular_solve", "inverse", "fft", "rfft", "irfft"), PatternKind.OPAQUE),
     "elu": PatternKind.ELEMWISE,
     "gelu": PatternKind.ELEMWISE,
     "get_tuple_element": PatternKind.INJECTIVE,  # a node of Relay's graph, not an operator

@@ -143,8 +143,8 @@ def test_several_devices_are_an_error_with_a_place() -> None:
     ("op", "message"),
     [
         (
-            "stablehlo.custom_call @lapack_sgesdd_ffi(%x) : (tensor<2x2xf32>) -> tensor<2x2xf32>",
-            "'stablehlo.custom_call' op of 'lapack_sgesdd_ffi', a singular value decomposition, has no kernel",
+            "stablehlo.custom_call @lapack_sgeev_ffi(%x) : (tensor<2x2xf32>) -> tensor<2x2xf32>",
+            "'stablehlo.custom_call' op of 'lapack_sgeev_ffi', eigenvalues, has no kernel",
         ),
         (
             "stablehlo.custom_call @lapack_snew_ffi(%x) : (tensor<2x2xf32>) -> tensor<2x2xf32>",

@@ -28,6 +28,14 @@ WITHOUT_LOOPS = {
     "fuse.deformable_conv2d": "places are data",
     "fuse.det": "each step of the elimination needs the one before",
     "fuse.dft": "a fast transform is no loop over elements",
+    **{f"fuse.{name}": "a fast transform is no loop over elements" for name in ("fft", "rfft", "irfft")},
+    **{
+        f"fuse.{name}": "each step of the elimination needs the one before"
+        for name in (
+            *("cholesky", "lu", "householder_qr", "householder_product", "eigh", "eigvalsh", "svd", "svdvals"),
+            *("solve", "triangular_solve", "inverse"),
+        )
+    },
     "fuse.non_max_suppression": "the number of results depends on the values",
     "fuse.shape_of": "no element is read, and loops know sizes by number alone",
     "fuse.unique": "the number of results depends on the values",

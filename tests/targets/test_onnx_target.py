@@ -36,6 +36,14 @@ from fuse_dialect.tools import fuse_opt
 WITHOUT_ROW = {
     "fuse.bitcast": "BitCast came with opset 26",
     "fuse.cumprod": "CumProd came with opset 26",
+    **{
+        f"fuse.{name}": "ONNX has no factors of matrices, and of systems of equations none"
+        for name in (
+            *("cholesky", "lu", "householder_qr", "householder_product", "eigh", "eigvalsh", "svd", "svdvals"),
+            *("solve", "triangular_solve", "inverse"),
+        )
+    },
+    **{f"fuse.{name}": "DFT has both parts in one tensor" for name in ("fft", "rfft", "irfft")},
     "fuse.tuple": "a tuple is the list of its fields",
     "fuse.get_tuple_element": "a field of that list",
 }

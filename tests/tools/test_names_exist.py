@@ -57,6 +57,7 @@ FOREIGN = {
     "TOSA": "apply_scale_16 apply_scale_32 reciprocal_scale",
     "TVM": "annotation dyn extern_ref floor_mod image nn_conv2d relax relay vision",
     "Vela": "npu_post_fuse_limited_ops memory_only_ops test_sequence",
+    "SciPy": "scipy",
     "Spark": "pandas_udf",
     "ruff": "ruff",
     "xDSL": "xdsl-opt Operation OpDef SymbolTable --canonicalize",

@@ -13,7 +13,7 @@
 4. A shape that depends on elements (`unique`) and differs between these runs says nothing either.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Protocol
@@ -35,9 +35,12 @@ from fuse_dialect.dialect.ops import (
     convolution,
     dynamic,
     elementwise,
+    factorizations,
+    fourier,
     indexing,
     layout,
     linear_algebra,
+    linear_systems,
     matmul,
     normalization,
     opaque,
@@ -83,7 +86,7 @@ SUMS: frozenset[type[FuseOp]] = frozenset(
     [
         *ops_of(matmul),
         *ops_of(convolution),
-        *ops_of(linear_algebra),
+        *(linear_algebra.EinsumOp, linear_algebra.Col2imOp),
         *ops_of(normalization),
         *(op for op in ops_of(reduction) if op not in _EXACT_OPS),
         *(op for op in ops_of(pooling) if op not in _EXACT_OPS),
@@ -92,6 +95,12 @@ SUMS: frozenset[type[FuseOp]] = frozenset(
     ]
 ) - {normalization.OneHotOp, normalization.BatchNormOp}
 """Ops that sum or multiply many elements, in an order that is their own."""
+MATRICES: frozenset[type[FuseOp]] = frozenset(
+    [*ops_of(factorizations), *ops_of(linear_systems), *ops_of(fourier), linear_algebra.DetOp]
+)
+"""Ops whose result is that of operands which are off by some units: what they are for is stable in this sense alone."""
+_OF_EITHER_SIGN: Mapping[type[FuseOp], Sequence[int]] = {factorizations.EighOp: (1,), factorizations.SvdOp: (0, 2)}
+"""Results that are vectors of either sign."""
 _RESIZES = (resizing.Resize2dOp, dynamic.DynResize2dOp)
 """Ops that weigh pixels by how far they are from a place."""
 _SCALED = (normalization.LayerNormOp, normalization.InstanceNormOp, normalization.GroupNormOp)
@@ -143,7 +152,11 @@ def _moved_within(random: np.random.Generator, array: Array, units: float) -> Ar
 def summed(op: FuseOp, operands: Sequence[Value]) -> float:
     """How many numbers are summed for one element of the result: so many roundings can add up."""
     # Places between pixels are off by a unit of the size, and weights by as much.
-    if type(op) not in SUMS and not (isinstance(op, _RESIZES) and op.method.data != "nearest"):
+    if (
+        type(op) not in SUMS
+        and type(op) not in MATRICES
+        and not (isinstance(op, _RESIZES) and op.method.data != "nearest")
+    ):
         return 0.0
     arrays = [x for x in operands if isinstance(x, np.ndarray)]
     most = float(max(x.size for x in arrays))
@@ -254,6 +267,13 @@ def _shifted(random: np.random.Generator, result: Array, operand: Array) -> Arra
         wide, size = result.astype(np.float64), np.abs(operand.astype(np.float64))
         shift = random.uniform(-2, 2, result.shape) * unit * np.minimum(size, 64.0)
         return np.where(np.isfinite(wide) & np.isfinite(size) & (wide != 0), wide + shift, wide).astype(result.dtype)
+
+
+def _of_any_sign(random: np.random.Generator, result: Value) -> Value:
+    """The result, half of the time with all its signs changed."""
+    if not isinstance(result, np.ndarray) or random.random() < 0.5:
+        return result
+    return -result
 
 
 def _displaced(random: np.random.Generator, places: Value, extent: int) -> Value:
@@ -373,10 +393,12 @@ class Reference:
             results = [_perhaps_zero(random, x, y) for x, y in zip(results, evaluate(op, operands), strict=True)]
         if type(op) in FORMULAS and isinstance(operands[0], np.ndarray) and isinstance(results[0], np.ndarray):
             results[0] = _shifted(random, results[0], operands[0])
+        for place in _OF_EITHER_SIGN.get(type(op), ()):
+            results[place] = _of_any_sign(random, results[place])
         if isinstance(op, normalization.LogSoftmaxOp) and isinstance(results[0], np.ndarray):
             # The logarithm of a sum next to 1 is off by what rounding that sum to its type is.
             results[0] = _shifted(random, results[0], np.ones_like(results[0]))
-        if type(op) not in SUMS and not isinstance(op, normalization.BatchNormOp):
+        if type(op) not in SUMS and type(op) not in MATRICES and not isinstance(op, normalization.BatchNormOp):
             return results
         greatest = _greatest_sums(op, operands)
         if isinstance(op, linear_algebra.EinsumOp) and len(operands) > 2:

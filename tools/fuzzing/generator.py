@@ -17,14 +17,18 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.conversion import CastOp
 from fuse_dialect.dialect.types import ElementType, is_tensor, tensor, with_element
 from fuse_dialect.pattern_kind import PatternKind
-from fuzzing import generic, numeric_rows, shape_rows
+from fuzzing import generic, matrix_rows, numeric_rows, shape_rows
 from fuzzing.arrays import ELEMENTS, SIZES, STYLES, WEIGHTS
 from fuzzing.draft import Draft, Known, Proposal
 from fuzzing.op_edges import add_edge
 from fuzzing.program import RandomProgram
 from fuzzing.table import Row
 
-ROWS: Mapping[type[FuseOp], Row] = {**shape_rows.ROWS.rows, **numeric_rows.ROWS.rows}
+ROWS: Mapping[type[FuseOp], Row] = {
+    **shape_rows.ROWS.rows,
+    **numeric_rows.ROWS.rows,
+    **matrix_rows.ROWS.rows,
+}
 """Ops with a row; `generic.propose` does for the others."""
 MOST_STEPS = 6
 _ATTEMPTS = 7

@@ -46,12 +46,18 @@ from fuse_dialect.frontends.stablehlo.rules.chlo_scan import convert_chlo_scan
 from fuse_dialect.frontends.stablehlo.rules.complex_pairs import FOURIER, PAIRS, is_complex, is_pair
 from fuse_dialect.frontends.stablehlo.rules.composites import COMPOSITES, call_decompositions
 from fuse_dialect.frontends.stablehlo.rules.contractions import CONTRACTIONS
-from fuse_dialect.frontends.stablehlo.rules.control_flow import CONTROL_FLOW, can_be_converted, convert_control_flow
+from fuse_dialect.frontends.stablehlo.rules.control_flow import (
+    CONTROL_FLOW,
+    can_be_converted,
+    convert_control_flow,
+    drop_choices_of_one,
+)
 from fuse_dialect.frontends.stablehlo.rules.dynamic import DYNAMIC_SHAPES, without_expansions
 from fuse_dialect.frontends.stablehlo.rules.elementwise import ELEMENTWISE
 from fuse_dialect.frontends.stablehlo.rules.implicit_broadcasts import IMPLICIT_BROADCASTS
 from fuse_dialect.frontends.stablehlo.rules.index_select import INDEX_SELECT
 from fuse_dialect.frontends.stablehlo.rules.indexing import INDEXING
+from fuse_dialect.frontends.stablehlo.rules.linear_algebra import LINEAR_ALGEBRA, pivots_to_permutation
 from fuse_dialect.frontends.stablehlo.rules.map_op import expand_map
 from fuse_dialect.frontends.stablehlo.rules.orders import ORDERS
 from fuse_dialect.frontends.stablehlo.rules.pool_gradient import POOL_GRADIENTS
@@ -60,7 +66,6 @@ from fuse_dialect.frontends.stablehlo.rules.ragged_dot import RAGGED_DOT
 from fuse_dialect.frontends.stablehlo.rules.reductions import REDUCTIONS
 from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
 from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
-from fuse_dialect.frontends.stablehlo.rules.triangular import TRIANGULAR
 from fuse_dialect.frontends.stablehlo.rules.tuples import TUPLES
 from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.inline import InlinePass
@@ -97,7 +102,7 @@ RULES: Mapping[str, Rule] = {
     **RAGGED_DOT,
     **ORDERS,
     **COMPOSITES,
-    **TRIANGULAR,
+    **LINEAR_ALGEBRA,
     **TUPLES,
     "stablehlo.constant": _constant,
     "chlo.constant": _constant,
@@ -125,6 +130,7 @@ class ConvertStableHLOToFusePass(ModulePass):
         """
         drop_shardings(op, strict=self.strict)
         call_decompositions(op)
+        drop_choices_of_one(op)
         functions = functions_in(op)
         say_quantized(functions)
         regions: list[Operation] = []
@@ -133,6 +139,8 @@ class ConvertStableHLOToFusePass(ModulePass):
             block = pending.pop()
             for inner in list(block.ops):
                 if inner.name == "stablehlo.while" and can_be_converted(inner):
+                    if _replace_permutation(inner):
+                        continue
                     scan = convert_scan(inner)
                     if scan is not None:
                         pending.append(scan.body.block)
@@ -146,6 +154,8 @@ class ConvertStableHLOToFusePass(ModulePass):
                 elif inner.name in CONTROL_FLOW:
                     regions.append(inner)
                     pending.extend(each for region in inner.regions for each in region.blocks)
+                elif is_shape_assertion(inner):
+                    continue
                 elif inner.name in RULES or (inner.name in PAIRS and is_complex(inner.operands[0])):
                     self._replace(inner)
                 elif self.strict and inner.name.startswith(("stablehlo.", "chlo.")) and not _may_stay(inner):
@@ -191,6 +201,22 @@ class ConvertStableHLOToFusePass(ModulePass):
             is_helper = isinstance(operand.owner, DynBroadcastToOp | DynFullOp) or is_pair(operand)
             if is_helper and isinstance(operand, OpResult) and not any(operand.uses):
                 Rewriter.erase_op(operand.op)
+
+
+def _replace_permutation(op: Operation) -> bool:
+    """Replace the loop in which JAX makes a permutation of pivots."""
+    block = Block()
+    with building(block):
+        values = pivots_to_permutation(op)
+    if values is None:
+        return False
+    made = list(block.ops)
+    for each in made:
+        each.detach()
+        each.location = op.location
+    Rewriter.insert_op(made, InsertPoint.before(op))
+    Rewriter.replace_op(op, [], list(values))
+    return True
 
 
 def _rule_of(op: Operation) -> Rule:

@@ -3,16 +3,33 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, i64
+from xdsl.dialects.builtin import ModuleOp, TensorType, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.comparison import EqualOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
 
 CONTROL_FLOW = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
+
+
+def drop_choices_of_one(module: ModuleOp) -> None:
+    """Put the only branch of a `case` in its place: JAX chooses a platform so, of those that it lowers for."""
+    found = [op for op in ops_inside(module) if op.name == "stablehlo.case" and len(op.regions) == 1]
+    for op in found:
+        block = op.regions[0].first_block
+        if block is None or block.next_block is not None or not _returns(block):
+            continue
+        end = block.last_op
+        assert end is not None, "the region returns"
+        values = list(end.operands)
+        end.detach()
+        end.erase()
+        Rewriter.inline_block(block, InsertPoint.before(op))
+        Rewriter.replace_op(op, [], values)
 
 
 def can_be_converted(op: Operation) -> bool:

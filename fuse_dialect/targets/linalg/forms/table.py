@@ -5,12 +5,16 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
 
+from fuse_dialect.dialect.fuse import ops_of
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import (
     concatenation,
     dynamic,
+    factorizations,
+    fourier,
     layout,
     linear_algebra,
+    linear_systems,
     opaque,
     resizing,
     sampling,
@@ -57,6 +61,10 @@ FALLBACKS: Mapping[type[FuseOp], Writer] = {
 WITHOUT_FORM: Mapping[type[FuseOp], str] = {
     tuples.TupleOp: "a tuple is no result of a function of linalg",
     tuples.GetTupleElementOp: "a tuple is no argument of a function of linalg",
+    **dict.fromkeys(
+        (*ops_of(factorizations), *ops_of(linear_systems)), "linalg has products of matrices, and no factors of them"
+    ),
+    **dict.fromkeys(ops_of(fourier), "linalg has no fast transform, and a slow one is thousands of times as slow"),
 }
 """Ops that have no form in linalg when they stand alone, and why; tuples inside a function vanish."""
 

@@ -34,6 +34,7 @@ from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_FORMS, REFUSED_OPERATORS
+from fuse_dialect.frontends.onnx.vendor import MICROSOFT_OPERATORS
 from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.kinds.edges import plain_edges
@@ -120,6 +121,12 @@ def _onnx() -> Lines:
     yield "`python tools/onnx_coverage.py` runs ONNX's own test cases and counts."
     yield from ("", "## Read", "")
     yield textwrap.fill(" ".join(f"`{name}`" for name in sorted((*ONNX_OPERATORS, *CONTROL_FLOW))), 118)
+    yield from ("", "## Read of onnxruntime's own", "")
+    yield "Of the domain com.microsoft, and in ONNX's where ONNX has no operator of the name: what its optimizer and"
+    yield "quantizer and Hugging Face's exporters write, as its kernels for processors compute it"
+    yield "([ADR 66](../adr/0066-vendor-operators-are-expansions.md))."
+    yield ""
+    yield textwrap.fill(" ".join(f"`{name}`" for name in sorted(MICROSOFT_OPERATORS)), 118)
     yield from ("", "## Not read", "", "| operators | why |", "|---|---|")
     by_reason: dict[str, list[str]] = {}
     for (_, name), reason in [*REFUSED_OPERATORS.items(), *((("", n), r) for n, r in EXPANDED_INTO_REFUSED.items())]:

@@ -25,10 +25,16 @@ from fuse_dialect.frontends.onnx.builder import BodyBuilder, hint_of
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW, import_control_flow
 from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.opaque import import_opaque
-from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.operators.sizes import import_on_sizes
 from fuse_dialect.frontends.onnx.sources import node_location
-from fuse_dialect.frontends.onnx.support import check_operands, is_supported, node_name, opset_of
+from fuse_dialect.frontends.onnx.support import (
+    check_operands,
+    importer_of,
+    is_default_domain,
+    is_supported,
+    node_name,
+    opset_of,
+)
 from fuse_dialect.frontends.onnx.tensors import dtype_of, tensor_array
 from fuse_dialect.frontends.onnx.values import Constant, Value
 
@@ -153,11 +159,14 @@ class _GraphImporter:
             return import_control_flow(self, view)
         if not is_supported(node):
             return import_opaque(view)
-        check_operands(node, view.opset)
-        if (answer := import_on_sizes(view)) is not None:
-            return (answer,)
+        if is_default_domain(node.domain):
+            check_operands(node, view.opset)
+            if (answer := import_on_sizes(view)) is not None:
+                return (answer,)
+        importer = importer_of(node.domain, node.op_type)
+        assert importer is not None, "it is supported"
         try:
-            results = ONNX_OPERATORS[node.op_type](view)
+            results = importer(view)
         except UnsupportedFormError:
             if self._allow_unsupported:
                 return import_opaque(view)

@@ -9,6 +9,8 @@ import onnx_ir as ir
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
+from fuse_dialect.frontends.onnx.operators.table import Importer
+from fuse_dialect.frontends.onnx.vendor import MICROSOFT_OPERATORS
 
 
 def is_default_domain(domain: str) -> bool:
@@ -22,8 +24,21 @@ def is_supported(node: ir.Node) -> bool:
 
 
 def is_known_operator(domain: str, name: str) -> bool:
-    """Whether the table has an operator."""
-    return is_default_domain(domain) and (name in ONNX_OPERATORS or name in CONTROL_FLOW)
+    """Whether a table has an operator."""
+    return importer_of(domain, name) is not None or (is_default_domain(domain) and name in CONTROL_FLOW)
+
+
+def importer_of(domain: str, name: str) -> Importer | None:
+    """What imports the nodes of an operator without subgraphs, or `None`.
+
+    onnxruntime writes some of its own operators into ONNX's domain, where ONNX has none of the name.
+    """
+    if domain == "com.microsoft":
+        return MICROSOFT_OPERATORS.get(name)
+    if not is_default_domain(domain):
+        return None
+    known = ONNX_OPERATORS.get(name)
+    return MICROSOFT_OPERATORS.get(name) if known is None and not onnx.defs.has(name) else known
 
 
 @cache
@@ -76,13 +91,21 @@ def check_support(model: ir.Model, *, allow_unsupported: bool) -> None:
         for (domain, name), nodes in missing.items()
     ]
     names = ", ".join(f"'{name}'" for _, name in missing)
+    is_optimized = any(domain.startswith("com.microsoft") for domain, _ in missing)
     raise FuseError(
         f"the model uses operators that are not supported: {names}",
         notes=tuple(notes),
         # Where it is said that they are to be kept: none of the ways to run a model has that option.
-        hint="fuse_dialect.read and fuse-opt keep them as opaque operations if they are told to: "
+        hint=(_UNOPTIMIZED_HINT if is_optimized else "")
+        + "fuse_dialect.read and fuse-opt keep them as opaque operations if they are told to: "
         "allow_unsupported_onnx=True, --allow-unsupported-onnx",
     )
+
+
+_UNOPTIMIZED_HINT = (
+    "if onnxruntime's optimizer has written the model, give the one that it was made from, or one that is optimized at "
+    "the level basic; "
+)
 
 
 def check_opaque_results(model: ir.Model) -> None:

@@ -1,7 +1,7 @@
 """How an ONNX operator enters the table: one decorated function, or one row of a dict."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.frontends.onnx.node import OnnxNode
@@ -9,6 +9,7 @@ from fuse_dialect.frontends.onnx.values import Value
 
 Importer: TypeAlias = Callable[[OnnxNode], Value | Sequence[Value]]
 """Imports one node: emits ops and returns the node's results, one value when there is one."""
+_Own = TypeVar("_Own", bound=Importer)
 
 
 class OperatorTable(dict[str, Importer]):
@@ -19,10 +20,10 @@ class OperatorTable(dict[str, Importer]):
         self.names: dict[type[FuseOp], str] = {}
         """Operators that are one op on the same operands, without attributes, by that op."""
 
-    def operator(self, *names: str) -> Callable[[Importer], Importer]:
+    def operator(self, *names: str) -> Callable[[_Own], _Own]:
         """Decorator: the function imports the operators of these names."""
 
-        def register(importer: Importer) -> Importer:
+        def register(importer: _Own) -> _Own:
             for name in names:
                 assert name not in self, f"ONNX operator '{name}' is in the table already"
                 self[name] = importer

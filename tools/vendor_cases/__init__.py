@@ -1,0 +1,1 @@
+"""Models of one vendor operator with random attributes and operands, and what onnxruntime computes for them."""

@@ -12,8 +12,8 @@ from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.cutting import cut_primitives
 from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.progress import Progress, WatchedRequests
-from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants, let_go_of_constants
 from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
+from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants, let_go_of_constants
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop, Primitive
 from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled

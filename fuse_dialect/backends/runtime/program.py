@@ -13,9 +13,9 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import TREES, Port, as_input, check_output, is_dense, shares_memory
 from fuse_dialect.backends.runtime.portable import Portable
-from fuse_dialect.backends.runtime.walk import CountsDifferError
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.tensors import are_traced
+from fuse_dialect.backends.runtime.walk import CountsDifferError
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError

@@ -24,7 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation
 
 from fuse_dialect.backends.runtime.counting import CountKernel, count_kernel, counts_natively
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop
-from fuse_dialect.backends.runtime.moves import Movement, MoveKernel, move_kernel, movement, moves_elements
+from fuse_dialect.backends.runtime.moves import MoveKernel, Movement, move_kernel, movement, moves_elements
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.size_arithmetic import sizes_of_results, static_shapes
 from fuse_dialect.backends.runtime.strided import Strided

@@ -104,7 +104,9 @@ def compile_program(
     for each in kernels:
         each.promises = promises.get(each.name, frozenset())
     is_open = any(not graph.tensors[tensor].is_static for tensor in graph.inputs)
-    if machine is not None and (is_open or any(each.control is How.MIXED or each.counts_elements for each in kernels)):
+    if machine is not None and (
+        is_open or any(each.control is How.MIXED or each.counting_op is not None for each in kernels)
+    ):
         graph, kernels = settle(graph, kernels)
     program = Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again
@@ -275,7 +277,9 @@ def _with_scratch(
         (kernel,) = engine.compile([KernelRequest(other, primitive.constants)])
         if not isinstance(kernel, Refusal):
             scratch = [
-                TensorType(tuple(DYNAMIC if isinstance(size, str) else size for size in each.shape), dtype_named(each.element))
+                TensorType(
+                    tuple(DYNAMIC if isinstance(size, str) else size for size in each.shape), dtype_named(each.element)
+                )
                 for each in other.buffers[len(other.buffers) - count :]
             ]
             return Compiled(primitive, other, kernel, limits=limits, scratch=scratch)

@@ -4,9 +4,11 @@
    counts them, and is over: rows of other calls come behind it in the driver's table, as those of any call.
 2. The words of such a call are: the number of the word where its record begins, the address of its *section*, that of
    the first word of the frame, that of the frame's atoms; then the addresses as for any kernel, then the record.
-3. A section of `size_sections` says what follows from one count. The first word before it is the number of the atom that
-   the count is.
-4. Where a condition does not hold, the run ends: such a call is made again, step by step.
+3. A section of `size_sections` says what follows from one count. The word before it is the number of the atom that the
+   count is.
+4. Where a condition does not hold, or the op rejects what it reads, the run ends: the function runs again, step by step.
+5. A record begins with the numbers of the words that hold the addresses of the op's operands, of its results, and of
+   memory for what it puts down. That of a result that nobody reads is 0.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +16,20 @@ from ctypes import CFUNCTYPE, c_int64
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.ir import BlockArgument
 
 from fuse_dialect.backends.backend import Packing
-from fuse_dialect.backends.types import Shape, TensorType
-from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.backends.types import OPEN, Shape, TensorType
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.dynamic import DynTopkOp
 from fuse_dialect.dialect.ops.opaque import ArgwhereOp
+from fuse_dialect.dialect.ops.selection import NonMaxSuppressionOp, UniqueOp
+from fuse_dialect.dialect.types import normalize_axis
+from fuse_dialect.loops.orders import RUN
 from fuse_dialect.process_wide import Once
 
 
@@ -33,24 +43,36 @@ class CountWord(IntEnum):
 
 
 COUNT_WORDS = len(CountWord)
+KEY_KINDS = (
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+)
+"""Types whose elements are put in order, by the number that records have for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """What a call that counts gives."""
+    """What an op gives that counts."""
 
     bound: int
     """Most rows."""
     shapes: Callable[[int], Sequence[Shape]]
-    """Sizes of the results for a number of rows."""
+    """Sizes of its results for a number of rows."""
     words: Sequence[int]
-    """Its record."""
+    """Its own part of the record."""
+    scratch: int = 0
+    """Words that it puts something down in."""
 
 
-_Describe: TypeAlias = Callable[[Sequence[TensorType], Sequence[Shape]], Counting]
+_Describe: TypeAlias = Callable[[Any, Sequence[TensorType], Sequence[Shape], Sequence[Array | None]], Counting]
 
 
-def _argwhere(types: Sequence[TensorType], shapes: Sequence[Shape]) -> Counting:
+def _argwhere(
+    op: ArgwhereOp, types: Sequence[TensorType], shapes: Sequence[Shape], _: Sequence[Array | None]
+) -> Counting:
     """Record: bytes of an element, its bits but the sign of a zero, how many there are, how many axes, their sizes."""
     (type,), (shape,) = types, shapes
     bits = 8 * type.dtype.itemsize
@@ -61,18 +83,139 @@ def _argwhere(types: Sequence[TensorType], shapes: Sequence[Shape]) -> Counting:
     return Counting(count, lambda rows: [(rows, rank)], [type.dtype.itemsize, signed, count, rank, *shape])
 
 
-_COUNTED: Mapping[type[FuseOp], tuple[str, _Describe]] = {ArgwhereOp: ("fuse_count_argwhere", _argwhere)}
-"""The function of each op, and what a call gives."""
+def _topk(op: DynTopkOp, types: Sequence[TensorType], shapes: Sequence[Shape], _: Sequence[Array | None]) -> Counting:
+    """Record: kind and bytes of an element, bytes of `k`, how many lines, their size, whether they ascend."""
+    *outer, size = shapes[0]
+    item, ascends = types[0].dtype.itemsize, int(bool(op.is_ascend.value.data))
+    words = [_kind(types[0]), item, types[1].dtype.itemsize, prod(outer), size, ascends]
+    return Counting(size, lambda rows: [(*outer, rows)] * 2, words, _sort_words(size, item))
 
 
-def counts_natively(op: FuseOp, types: Sequence[TensorType]) -> bool:
-    """Whether native code runs an op that counts, on tensors of these types."""
-    return type(op) in _COUNTED and all(type.dtype.itemsize in (1, 2, 4, 8) for type in types)
+def _unique(op: UniqueOp, types: Sequence[TensorType], shapes: Sequence[Shape], _: Sequence[Array | None]) -> Counting:
+    """Record: kind and bytes of an element, how many there are."""
+    item, size = types[0].dtype.itemsize, prod(shapes[0])
+    words = [_kind(types[0]), item, size]
+    return Counting(size, lambda rows: [(rows,), (rows,), (size,), (rows,)], words, _sort_words(size, item))
 
 
-def counting(op: FuseOp, types: Sequence[TensorType], shapes: Sequence[Shape]) -> Counting:
-    """What a call of an op gives that `counts_natively`, for operands of these sizes, which may be traced."""
-    return _COUNTED[type(op)][1](types, shapes)
+def _suppression(
+    op: NonMaxSuppressionOp, types: Sequence[TensorType], shapes: Sequence[Shape], values: Sequence[Array | None]
+) -> Counting:
+    """Record: kind of an element, bytes of the limit, images, classes, boxes, whether a box has a centre."""
+    images, classes, boxes = shapes[1]
+    words = [
+        _kind(types[0]),
+        types[2].dtype.itemsize,
+        images,
+        classes,
+        boxes,
+        int(bool(op.center_point_box.value.data)),
+    ]
+    most: int = boxes
+    if values[2] is not None:
+        limit = max(int(values[2].reshape(())), 0)
+        most = limit if boxes > limit else boxes
+    # Five numbers of each box that is kept, in words of 64 bits.
+    scratch = _sort_words(boxes, types[0].dtype.itemsize) + 5 * boxes
+    return Counting(images * classes * most, lambda rows: [(rows, 3)], words, scratch)
+
+
+def _sort_words(size: int, item: int) -> int:
+    """Words of 64 bits to sort so many keys with their places, see `assembler/word_sort.py`."""
+    return 2 * (size + RUN) * (2 if item > 4 else 1)
+
+
+def _name(type: TensorType) -> str:
+    # Integers of one byte are put in order as truth values are; what NumPy has no kind for is bfloat16.
+    name = "uint8" if type.dtype == np.bool_ else str(type.dtype)
+    return "bfloat16" if type.dtype.kind == "V" else name
+
+
+def _kind(type: TensorType) -> int:
+    return KEY_KINDS.index(_name(type))
+
+
+def _is_sorted(op: Any, types: Sequence[TensorType], ranks: Sequence[int]) -> bool:
+    match op:
+        case DynTopkOp():
+            axis = normalize_axis(op.axis.value.data, ranks[0])
+            return axis == ranks[0] - 1 and _name(types[0]) in KEY_KINDS and types[1].dtype.kind == "i"
+        case UniqueOp():
+            return op.axis is None and bool(op.sorted.value.data) and _name(types[0]) in KEY_KINDS
+        case NonMaxSuppressionOp():
+            return str(types[0].dtype) in ("float32", "float64") and types[2].dtype.kind == "i"
+        case _:
+            return types[0].dtype.itemsize in (1, 2, 4, 8)
+
+
+_COUNTED: Mapping[type[FuseOp], tuple[str, _Describe]] = {
+    ArgwhereOp: ("fuse_count_argwhere", _argwhere),
+    DynTopkOp: ("fuse_count_topk", _topk),
+    NonMaxSuppressionOp: ("fuse_count_suppression", _suppression),
+    UniqueOp: ("fuse_count_unique", _unique),
+}
+"""The function of each op, and what it gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountingOp:
+    """A primitive of one op that native code counts the rows of."""
+
+    op: FuseOp
+    operands: Sequence[int]
+    """Which argument each operand is."""
+    results: Sequence[int | None]
+    """Which result of the primitive each of the op's results is, if it is one."""
+
+    @staticmethod
+    def of(function: func.FuncOp, types: Sequence[TensorType]) -> "CountingOp | None":
+        """That of a primitive whose arguments have these types; `None` if it is something else."""
+        block = function.body.block
+        ops = [op for op in block.ops if not isinstance(op, func.ReturnOp)]
+        end = block.last_op
+        if len(ops) != 1 or type(ops[0]) not in _COUNTED or end is None or len(types) != len(block.args):
+            return None
+        op = cast("FuseOp", ops[0])
+        operands = [operand.index for operand in op.operands if isinstance(operand, BlockArgument)]
+        returned = {value: place for place, value in enumerate(end.operands)}
+        results = [returned.get(result) for result in op.results]
+        if len(operands) < len(op.operands) or len(returned) < len(end.operands) or not {*returned} <= {*op.results}:
+            return None
+        own = [types[place] for place in operands]
+        return CountingOp(op, operands, results) if _is_sorted(op, own, [len(type.shape) for type in own]) else None
+
+    @property
+    def has_scratch(self) -> bool:
+        """Whether it puts something down."""
+        return not isinstance(self.op, ArgwhereOp)
+
+    def counting(
+        self, types: Sequence[TensorType], shapes: Sequence[Shape], values: Sequence[Array | None]
+    ) -> Counting:
+        """What a call gives: results of the primitive, then scratch; the whole record.
+
+        Args:
+            types: Of the arguments.
+            shapes: Their sizes, which may be traced.
+            values: Their elements, where they are constants.
+        """
+        own = [[each[place] for place in self.operands] for each in (types, shapes, values)]
+        found = _COUNTED[type(self.op)][1](self.op, *cast("Any", own))
+        returned = [number for number in self.results if number is not None]
+        first = COUNT_WORDS + len(types)
+        places = [COUNT_WORDS + place for place in self.operands]
+        places += [0 if number is None else first + number for number in self.results]
+        places += [first + len(returned)] * self.has_scratch
+
+        def results(rows: int) -> list[Shape]:
+            sizes = {number: size for number, size in zip(self.results, found.shapes(rows), strict=True)}
+            return [*(sizes[number] for number in range(len(returned))), *[(found.scratch,)] * self.has_scratch]
+
+        return Counting(found.bound, results, [*places, *found.words])
+
+
+SCRATCH = TensorType((OPEN,), np.dtype(np.int64))
+"""Of a call that puts something down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +253,7 @@ class CountKernel:
 
 
 def count_kernel(op: FuseOp) -> CountKernel:
-    """The code of an op that `counts_natively`, for this processor.
+    """The code of the op of a `CountingOp`, for this processor.
 
     Raises:
         ModuleNotFoundError: llvmlite is not installed.
@@ -139,4 +282,3 @@ def native_sections() -> Callable[[int, int, int], int]:
     from fuse_dialect.backends.runtime.size_code import FOLLOW_SECTION
 
     return CFUNCTYPE(c_int64, c_int64, c_int64, c_int64)(_count_code().addresses[FOLLOW_SECTION])
-

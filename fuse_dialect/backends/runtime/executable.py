@@ -528,7 +528,9 @@ class Executable(Walk):
         if self._sections:
             sizes = iter(frame.slots[self._output_sizes.start : self._output_sizes.stop])
             shapes = [tuple([next(sizes) for _ in self.graph.tensors[tensor].shape]) for tensor in self.graph.outputs]
-            outputs = [None if each is None else _first(each, shape) for each, shape in zip(outputs, shapes, strict=True)]
+            outputs = [
+                None if each is None else _first(each, shape) for each, shape in zip(outputs, shapes, strict=True)
+            ]
             if all(self._laid_out.written):
                 return [*outputs]
             return self.after(frame)._delivered(frame, inputs, outputs, held)

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
-from fuse_dialect.backends.runtime.counting import COUNT_WORDS
+from fuse_dialect.backends.runtime.counting import COUNT_WORDS, CountingOp
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
 from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, result_shapes, size_arithmetic
 from fuse_dialect.backends.types import Shape, TensorType
@@ -203,6 +203,16 @@ class Compiled:
     def counts_elements(self) -> bool:
         """Whether it is an op whose results are as many as the elements of its operands say; no more than these."""
         return isinstance(self._single, ArgwhereOp | UniqueOp | NonMaxSuppressionOp)
+
+    @cached_property
+    def counting_op(self) -> CountingOp | None:
+        """What it is if native code counts its rows."""
+        types: list[TensorType] = []
+        for argument in self.primitive.function.body.block.args:
+            if not is_tensor(argument.type):
+                return None
+            types.append(TensorType(tuple(argument.type.get_shape()), element_dtype(argument.type.element_type)))
+        return CountingOp.of(self.primitive.function, types)
 
     @cached_property
     def _single(self) -> FuseOp | None:

@@ -328,7 +328,9 @@ class Program(Portable):
             special.run_into(arrays, outputs)
             return
         if executable is None or executable.is_counted:
-            results = self._stepwise(arrays) if executable is None else self._run(executable, arrays, self._fresh(executable))
+            results = (
+                self._stepwise(arrays) if executable is None else self._run(executable, arrays, self._fresh(executable))
+            )
             self._check_outputs(outputs, [result.shape for result in results])
         elif executable.writes_all and _may_be_written(executable, outputs, arrays):
             self._run(executable, arrays, outputs)

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from xdsl.ir import Block, BlockArgument, Operation
 
-from fuse_dialect.backends.runtime.counting import CountKernel, count_kernel, counts_natively
+from fuse_dialect.backends.runtime.counting import SCRATCH, count_kernel
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop
-from fuse_dialect.backends.runtime.moves import MoveKernel, Movement, move_kernel, movement, moves_elements
+from fuse_dialect.backends.runtime.moves import Movement, move_kernel, movement, moves_elements
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.size_arithmetic import sizes_of_results, static_shapes
 from fuse_dialect.backends.runtime.strided import Strided
@@ -81,7 +81,9 @@ class _Settling:
         """The call, of another primitive where it is run another way."""
         if isinstance(call.control, Loop):
             return self._loop(call, call.control)
-        how = How.COUNT if self._counts(call) else self._how(call)
+        if self.compiled[call.kernel].how is How.NUMPY and self.compiled[call.kernel].counting_op is not None:
+            return self._counted(call)
+        how = self._how(call)
         if how is None:
             return call
         if how is How.SETTLED:
@@ -94,26 +96,32 @@ class _Settling:
         if key not in self.marked:
             self.marked[key] = len(self.compiled)
             own = self.compiled[call.kernel]
-            kernel = self._kernel(own, how)
+            kernel, scratch = move_kernel() if how is How.MOVE else None, list[TensorType]()
+            if how is How.COUNT:
+                assert own.counting_op is not None, "the op counts"
+                kernel, scratch = count_kernel(own.counting_op.op), [SCRATCH] * own.counting_op.has_scratch
             sized_by = self._sized_by(call, how)
             self.compiled.append(
-                Compiled(own.primitive, None, kernel, own.reason, own.limits, settled=how, sized_by=sized_by)
+                Compiled(
+                    own.primitive,
+                    None,
+                    kernel,
+                    own.reason,
+                    own.limits,
+                    settled=how,
+                    sized_by=sized_by,
+                    scratch=scratch,
+                )
             )
         return replace(call, kernel=self.marked[key])
 
-    def _kernel(self, own: Compiled, how: How) -> MoveKernel | CountKernel | None:
-        if how is How.COUNT:
-            assert own.only_op is not None, "what counts is one op"
-            return count_kernel(own.only_op)
-        return move_kernel() if how is How.MOVE else None
-
-    def _counts(self, call: Call) -> bool:
-        """Whether native code counts the rows that a call gives."""
-        own = self.compiled[call.kernel]
-        op = own.only_op
-        if op is None or own.how is not How.NUMPY or not own.counts_elements:
-            return False
-        return counts_natively(op, [self.tensors[tensor] for tensor in call.arguments])
+    def _counted(self, call: Call) -> Call:
+        """The call of an op that counts, by native code."""
+        call = self._marked(call, How.COUNT)
+        scratch = self.compiled[call.kernel].scratch
+        self.tensors += scratch
+        first = len(self.tensors) - len(scratch)
+        return replace(call, results=(*call.results, *range(first, len(self.tensors))))
 
     def _loop(self, call: Call, loop: Loop) -> Call:
         """The call of a loop whose sizes follow from the number of the iteration (6), or as it was."""
@@ -202,6 +210,8 @@ class _Settling:
         if how is How.SETTLED:
             arguments = own.primitive.function.body.block.args
             return tuple(place for place, argument in enumerate(arguments) if not _is_sized_alone(argument))
+        if how is How.COUNT:
+            return ()
         op = own.only_op
         return tuple(number_places(op)) if isinstance(op, DynamicOp) else ()
 

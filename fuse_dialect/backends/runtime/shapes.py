@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.runtime.control import ENDLESS
-from fuse_dialect.backends.runtime.counting import Counting, counting
+from fuse_dialect.backends.runtime.counting import Counting
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import inferred_shapes, settled_movement, stand_in
@@ -399,8 +399,9 @@ class _Resolving:
 
 def counting_of(graph: EntryGraph, call: Call, compiled: Compiled, shapes: Sequence[Shape]) -> Counting:
     """What a call gives that counts, for arguments of these sizes."""
-    assert compiled.only_op is not None, "what counts is one op"
-    return counting(compiled.only_op, [graph.tensors[tensor] for tensor in call.arguments], shapes)
+    assert compiled.counting_op is not None, "the op counts"
+    types = [graph.tensors[tensor] for tensor in call.arguments]
+    return compiled.counting_op.counting(types, shapes, [graph.constants.get(tensor) for tensor in call.arguments])
 
 
 def iterations(

@@ -56,9 +56,7 @@ def at(f: Function, pointer: Value, index: Value | int) -> Value:
 
 def _write_polynomial(module: Module) -> None:
     """The value of a polynomial (2); the cursor goes on behind it."""
-    f = module.function(
-        _POLYNOMIAL, [Parameter("state", PTR), Parameter("atoms", PTR)], linkage="internal", result=I64
-    )
+    f = module.function(_POLYNOMIAL, [Parameter("state", PTR), Parameter("atoms", PTR)], linkage="internal", result=I64)
     state, atoms = f.parameters
     start, zero = f.load(PTR, state), constant(F64, 0.0)
     with f.loop(f.i64(0), f.load(I64, start), carried=[f.i64(0), zero, at(f, start, 1)]) as terms:

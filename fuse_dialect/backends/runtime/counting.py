@@ -43,6 +43,8 @@ class CountWord(IntEnum):
 
 
 COUNT_WORDS = len(CountWord)
+_SOME_BOXES = 4096
+"""A limit of suppression up to which there is room for as many boxes as it says."""
 KEY_KINDS = (
     "float16",
     "bfloat16",
@@ -112,9 +114,8 @@ def _suppression(
         int(bool(op.center_point_box.value.data)),
     ]
     most: int = boxes
-    if values[2] is not None:
-        limit = max(int(values[2].reshape(())), 0)
-        most = limit if boxes > limit else boxes
+    if values[2] is not None and int(values[2].reshape(())) <= _SOME_BOXES:
+        most = max(int(values[2].reshape(())), 0)  # whether there are as many boxes, only the run may know
     # Five numbers of each box that is kept, in words of 64 bits.
     scratch = _sort_words(boxes, types[0].dtype.itemsize) + 5 * boxes
     return Counting(images * classes * most, lambda rows: [(rows, 3)], words, scratch)

@@ -23,7 +23,7 @@ from fuse_dialect.backends.runtime.iteration_table import IterationTable
 from fuse_dialect.backends.runtime.moves import longest_record
 from fuse_dialect.backends.runtime.plan import Home, Plan
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.shapes import Resolved, bytes_of
+from fuse_dialect.backends.runtime.shapes import Resolved, bytes_of, late_tensors
 from fuse_dialect.backends.runtime.size_formulas import FoundSizes, SizeFormulas
 from fuse_dialect.backends.runtime.size_table import Sizes, SizeTable
 from fuse_dialect.backends.runtime.slots import Slots
@@ -94,6 +94,10 @@ class Executable(Walk):
         self._output_sizes = range(len(self._slots), len(self._slots) + sizes)
         """Words that hold the sizes of the results, where calls count."""
         self._slots.add(*[0] * sizes)
+        late = late_tensors(graph, primitives) if most_atoms else set[int]()
+        for tensor in sorted(late & plan.values.keys()):
+            if plan.values[tensor].dtype == np.int64:
+                self._slots.own[tensor] = self._slots.add(*plan.values[tensor].reshape(-1).tolist())
         self._sections: list[int] = []
         """Words that hold the address of a section, in the order of calls that count."""
         self._times = self._repetitions()
@@ -112,7 +116,11 @@ class Executable(Walk):
         sized = [word for _, start, room in self._sized for word in range(start, start + room)]
         controlled = [] if self._control is None else self._control.sized
         atoms = range(self._atoms_at, self._atoms_at + most_atoms)
-        self.set_varying([*sized, *controlled, *self._output_sizes, *self._sections, *atoms, *self._slots.settled])
+        own = [
+            word for tensor, first in self._slots.own.items() for word in range(first, first + plan.values[tensor].size)
+        ]
+        said = [*own, *self._output_sizes, *self._sections, *atoms]
+        self.set_varying([*sized, *controlled, *said, *self._slots.settled])
         self._most_atoms = most_atoms
         self.writes_all = self.writes_all and not self._sections
 
@@ -335,7 +343,7 @@ class Executable(Walk):
             other.variables[end : end + len(found.atoms)] = found.atoms
             end -= len(self._sections)
             other.variables[end : end + len(self._sections)] = list(map(address_of, sizes.sections))
-            end -= len(self._output_sizes)
+            end -= len(self._output_sizes) + sum(self._laid_out.values[tensor].size for tensor in self._slots.own)
         if sizes.tables:
             other.variables[end - len(sizes.tables) : end] = list(map(address_of, sizes.tables))
         if self._slots.settled:
@@ -374,6 +382,11 @@ class Executable(Walk):
         has_late = any(map(formulas.is_late, self._slots.settled.values()))
         if len(formulas.late.counts) != len(self._sections) or has_late or (self._sections and formulas.loops):
             return None
+        for tensor in self._slots.own:
+            value = formulas.values[tensor]
+            if value is None:
+                return None
+            words += value.reshape(-1).tolist()
         if self._output_sizes:
             words += [size for tensor in self.graph.outputs for size in formulas.shapes[tensor]]
         words += [0] * (len(self._sections) + self._most_atoms + len(self._slots.settled))

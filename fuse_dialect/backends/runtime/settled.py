@@ -18,6 +18,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 from xdsl.ir import Block, BlockArgument, Operation
@@ -33,6 +34,8 @@ from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.dynamic import DynReshapeOp, ShapeOfOp
 
+MOST_LATE = 16
+"""Elements of a settled value that follows from a count: words of a frame."""
 MOST_ELEMENTS = 4096
 """Of a constant that counts as settled."""
 
@@ -62,6 +65,8 @@ class _Settling:
     """Numbers of primitives that are run another way in some calls."""
     inside: set[int] = field(default_factory=set[int])
     """Tensors of the loops around what is looked at."""
+    late: set[int] = field(default_factory=set[int])
+    """Tensors whose sizes or elements follow from what a call counts."""
     in_front: list[Call] = field(default_factory=list[Call])
     """What goes in front of them."""
 
@@ -74,6 +79,8 @@ class _Settling:
     def calls(self, call: Call) -> list[Call]:
         """A call of the function, and what goes in front of it."""
         call = self.call(call)
+        if self.compiled[call.kernel].how is How.COUNT or not self.late.isdisjoint(call.arguments):
+            self.late.update(call.results)
         front, self.in_front, self.inside = self.in_front, [], set()
         return [*front, call]
 
@@ -219,10 +226,16 @@ class _Settling:
         """Condition 1 and 2."""
         if any(len(self.tensors[tensor].shape) > 1 for tensor in call.results):
             return False
+        if not self.late.isdisjoint(call.arguments) and not all(map(self._is_short, call.results)):
+            return False  # a plan has no room for it: how long it is, only the run says
         return all(
             tensor in self.settled or _is_sized_alone(argument)
             for tensor, argument in zip(call.arguments, block.args, strict=True)
         )
+
+    def _is_short(self, tensor: int) -> bool:
+        type = self.tensors[tensor]
+        return type.is_static and prod(type.shape) <= MOST_LATE
 
     def _has_numbers(self, call: Call, op: FuseOp) -> bool:
         if not isinstance(op, DynamicOp):

@@ -397,6 +397,15 @@ class _Resolving:
         return then if then == otherwise else None
 
 
+def late_tensors(graph: EntryGraph, primitives: Sequence[Compiled]) -> set[int]:
+    """Tensors whose sizes or elements follow from what calls count."""
+    late: set[int] = set()
+    for call in graph.calls:
+        if primitives[call.kernel].how is How.COUNT or not late.isdisjoint(call.arguments):
+            late.update(call.results)
+    return late
+
+
 def counting_of(graph: EntryGraph, call: Call, compiled: Compiled, shapes: Sequence[Shape]) -> Counting:
     """What a call gives that counts, for arguments of these sizes."""
     assert compiled.counting_op is not None, "the op counts"

@@ -74,7 +74,7 @@ def difference(case: Case, expected: Sequence[Array], backend: Any) -> str | Non
         results = program(*case.feeds().values())
     except FuseError as error:
         return f"refused: {error}"
-    return compared(as_list(results), expected, case.tolerance)
+    return compared(as_list(results), expected, case.tolerance, case.seldom)
 
 
 def record(folder: Path, name: str, found: Sequence[tuple[Case, list[Array]]]) -> None:
@@ -82,7 +82,7 @@ def record(folder: Path, name: str, found: Sequence[tuple[Case, list[Array]]]) -
     arrays: dict[str, Array] = {}
     for number, (case, expected) in enumerate(found):
         arrays[f"{number}.model"] = np.frombuffer(case.model().SerializeToString(), np.uint8)
-        arrays[f"{number}.tolerance"] = np.array(case.tolerance)
+        arrays[f"{number}.bounds"] = np.array([case.tolerance, case.seldom])
         for key, value in case.feeds().items():
             arrays[f"{number}.input.{key}"] = value
         for index, value in enumerate(expected):

@@ -28,6 +28,8 @@ class Case:
     """Element type of each result, 0 for one that is left out."""
     tolerance: float = 1e-5
     """Largest difference, as a part of the largest element; 0 asks for equal bits."""
+    seldom: float = 0.0
+    """Share of integers that may be the next number; there may be one such number anyway if it is above 0."""
     opset: int = 17
 
     def model(self) -> onnx.ModelProto:

@@ -1,7 +1,7 @@
 """All makers of cases."""
 
-from vendor_cases import attentions, floats
+from vendor_cases import attentions, floats, integers
 from vendor_cases.case import Maker
 
-MAKERS: dict[str, Maker] = {**floats.CASES, **attentions.CASES}
+MAKERS: dict[str, Maker] = {**floats.CASES, **attentions.CASES, **integers.CASES}
 """Makers by the operator's name."""

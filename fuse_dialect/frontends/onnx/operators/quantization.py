@@ -127,7 +127,7 @@ def to_integers(
     return cast_to(node, bounded, dtype)
 
 
-def _without_zero(node: OnnxNode, value: Value, zero: Value | None, axis: int) -> Value:
+def without_zero(node: OnnxNode, value: Value, zero: Value | None, axis: int) -> Value:
     """The numbers less their zero point, as i32; the zero point may differ along an axis."""
     value = _kept(node, value)
     wide = cast_to(node, value, _INT32)
@@ -141,16 +141,16 @@ def _without_zero(node: OnnxNode, value: Value, zero: Value | None, axis: int) -
 @OPERATORS.operator("MatMulInteger")
 def import_matmul_integer(node: OnnxNode) -> Value:
     """A product of integers in 32 bits: one zero point for each row of A, and for each column of B."""
-    a = _without_zero(node, node.operand(0), node.optional(2), -2 if node.rank(node.operand(0)) > 1 else 0)
-    b = _without_zero(node, node.operand(1), node.optional(3), -1)
+    a = without_zero(node, node.operand(0), node.optional(2), -2 if node.rank(node.operand(0)) > 1 else 0)
+    b = without_zero(node, node.operand(1), node.optional(3), -1)
     return matrix_product(node, a, b)
 
 
 @OPERATORS.operator("ConvInteger")
 def import_conv_integer(node: OnnxNode) -> Value:
     """A convolution of integers in 32 bits; padding stands for the zero point."""
-    x = _without_zero(node, node.operand(0), node.optional(2), 1)
-    weight = _without_zero(node, node.operand(1), node.optional(3), 0)
+    x = without_zero(node, node.operand(0), node.optional(2), 1)
+    weight = without_zero(node, node.operand(1), node.optional(3), 0)
     return convolution(node, x, weight)
 
 
@@ -159,28 +159,28 @@ def import_qlinear_matmul(node: OnnxNode) -> Value:
     """The product of two quantized tensors, quantized: by 32-bit integers, scaled once."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (node.operand(index) for index in range(8))
     a_axis = -2 if node.rank(a) > 1 else 0
-    product = matrix_product(node, _without_zero(node, a, a_zero, a_axis), _without_zero(node, b, b_zero, -1))
+    product = matrix_product(node, without_zero(node, a, a_zero, a_axis), without_zero(node, b, b_zero, -1))
     rank = node.rank(product)
     scales = (
         per_axis(node, a_scale, max(rank - 2, 0), rank),
         per_axis(node, b_scale, max(rank - 1, 0), rank),
         per_axis(node, y_scale, max(rank - 2, 0), rank),
     )
-    return _requantized(node, product, scales, per_axis(node, y_zero, max(rank - 2, 0), rank))
+    return requantized(node, product, scales, per_axis(node, y_zero, max(rank - 2, 0), rank))
 
 
 @OPERATORS.operator("QLinearConv")
 def import_qlinear_conv(node: OnnxNode) -> Value:
     """The convolution of two quantized tensors, quantized: by 32-bit integers, scaled once."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (node.operand(index) for index in range(8))
-    sums = convolution(node, _without_zero(node, x, x_zero, 1), _without_zero(node, w, w_zero, 0))
+    sums = convolution(node, without_zero(node, x, x_zero, 1), without_zero(node, w, w_zero, 0))
     if (bias := node.optional(8)) is not None:
         sums = node.emit(BiasAddOp, sums, bias, axis=1)
     scales = [per_axis(node, scale, 1, node.rank(sums)) for scale in (x_scale, w_scale, y_scale)]
-    return _requantized(node, sums, (scales[0], scales[1], scales[2]), per_axis(node, y_zero, 1, node.rank(sums)))
+    return requantized(node, sums, (scales[0], scales[1], scales[2]), per_axis(node, y_zero, 1, node.rank(sums)))
 
 
-def _requantized(node: OnnxNode, sums: Value, scales: tuple[Value, Value, Value], zero: Value) -> Value:
+def requantized(node: OnnxNode, sums: Value, scales: tuple[Value, Value, Value], zero: Value) -> Value:
     """Integer sums times both scales over the scale of the result, rounded, with the zero point of the result."""
     one, other, result = (cast_to(node, scale, np.dtype(np.float32)) for scale in scales)
     factor = node.emit(DivideOp, node.emit(MultiplyOp, one, other), result)

@@ -11,6 +11,8 @@ from fuse_dialect.frontends.onnx.vendor import (
     attention,
     norms,
     products,
+    quantized,
+    quantized_products,
 )
 
 _FAMILIES: tuple[OperatorTable, ...] = (
@@ -18,6 +20,8 @@ _FAMILIES: tuple[OperatorTable, ...] = (
     attention.OPERATORS,
     norms.OPERATORS,
     products.OPERATORS,
+    quantized.OPERATORS,
+    quantized_products.OPERATORS,
 )
 
 MICROSOFT_OPERATORS: dict[str, Importer] = {name: importer for family in _FAMILIES for name, importer in family.items()}

@@ -71,7 +71,8 @@ def where(random: Random, name: str) -> Case:
         same = random.random() < 0.3
         own = [scale, zero] if same else [_scale(random), _zero(random, dtype)]
         sides += [_numbers(random, dtype, *shape), *own]
-    condition = np.less(np.asarray(random.random(pick(random, (2, 3, 8), (3, 1)))), 0.5)
+    shape: tuple[int, ...] = pick(random, (2, 3, 8), (3, 1))
+    condition = random.random(shape) < 0.5
     constants = frozenset({2, 3, 5, 6, 7, 8})
     return Case(name, [condition, *sides, scale, zero], {}, constants, outputs=(_TYPES[dtype],), seldom=_SELDOM)
 

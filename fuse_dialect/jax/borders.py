@@ -79,26 +79,21 @@ def is_tracer(leaf: Any) -> bool:
 
 
 def check_leaf(leaf: Any, name: str, function: str) -> None:
-    """Refuse what is no array of real numbers.
+    """Refuse what is no array.
 
     Raises:
         FuseError: The leaf is none.
     """
-    dtype = getattr(leaf, "dtype", None)
     if form_of(leaf) is None and not isinstance(leaf, jax.Array):
         raise FuseError(
             f"'{name}' of '{function}' is of type {type(leaf).__name__}, and no array",
             hint="static_argnames or static_argnums make it a part of the program",
         )
-    if isinstance(leaf, complex) or (dtype is not None and np.dtype(bool) != dtype and _is_complex(dtype)):
-        raise FuseError(
-            f"'{name}' of '{function}' is complex, and programs take and give real numbers",
-            hint="give real and imaginary parts as two arrays",
-        )
 
 
-def _is_complex(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "") == "c"
+def is_complex(value: Any) -> bool:
+    """Whether the elements of an array, or of what stands for one, are complex numbers."""
+    return getattr(getattr(value, "dtype", None), "kind", "") == "c"
 
 
 def with_elements(tree: Any) -> Any:
@@ -118,6 +113,8 @@ def taker(leaf: Any, aval: Any) -> Callable[[Any], Any]:
         aval: What JAX takes it for.
     """
     dtype: Any = physical(aval).dtype
+    if dtype.kind == "c":
+        return lambda value: _as_pairs(np.asarray(value, dtype))
     if type(leaf) is KeyArray:
         return _key_data
     if isinstance(leaf, np.ndarray) and leaf.dtype == dtype:
@@ -126,6 +123,18 @@ def taker(leaf: Any, aval: Any) -> Callable[[Any], Any]:
         return np.asarray
     # `numpy.asarray` takes a float for an integer; a form has one type of numbers, so it cannot come.
     return lambda value: np.asarray(value, dtype)
+
+
+def _as_pairs(numbers: Any) -> Any:
+    """Complex numbers as a program takes them: both parts along a last axis, where they lie."""
+    part = np.float32 if numbers.dtype == np.complex64 else np.float64
+    return np.ascontiguousarray(numbers).reshape((*numbers.shape, 1)).view(part)
+
+
+def _of_pairs(pairs: Any) -> Any:
+    """The complex numbers that a program gives as pairs."""
+    number = np.complex64 if pairs.dtype == np.float32 else np.complex128
+    return np.ascontiguousarray(pairs).view(number).reshape(pairs.shape[:-1])
 
 
 def _as_it_is(leaf: Any) -> Any:
@@ -215,6 +224,9 @@ def giver(aval: Any, *, as_jax: bool) -> Callable[[Any], Any] | None:
     if own is not aval:
         put, implementation = _putter(own), aval.dtype._impl
         return lambda array: KeyArray(implementation, put(array))
+    if is_complex(own):
+        put = _putter(own) if as_jax else _as_it_is
+        return lambda array: put(_of_pairs(array))
     return _putter(own) if as_jax else None
 
 

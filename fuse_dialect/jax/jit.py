@@ -304,8 +304,12 @@ class JittedFunction:
         for name in sorted(kwargs):
             if name not in self._statics.names:
                 chosen += [name in self._constants.names] * len(self._flatten(kwargs[name])[0])
-        array, data = self._array, self._borders.KeyArray
-        places = [place for place, leaf in enumerate(leaves) if chosen[place] and isinstance(leaf, array | data)]
+        array, data, is_complex = self._array, self._borders.KeyArray, self._borders.is_complex
+        places = [
+            place
+            for place, leaf in enumerate(leaves)
+            if chosen[place] and isinstance(leaf, array | data) and not is_complex(leaf)
+        ]
         arrays = {place: self._borders.taker(leaves[place], leaves[place].aval)(leaves[place]) for place in places}
         return fix(module, leaves, arrays) if arrays else None
 
@@ -314,13 +318,6 @@ class JittedFunction:
     ) -> CompiledCall:
         module, traced, tree = self._lowered(args, kwargs)
         inputs, outputs = traced.jaxpr.in_avals, traced.jaxpr.out_avals
-        for place, aval in enumerate(outputs):
-            if getattr(aval.dtype, "kind", "") == "c":
-                raise FuseError(
-                    f"result {place} of '{self._name}' is complex, and programs take and give real numbers",
-                    definition_place(self._function),
-                    hint="give real and imaginary parts as two arrays",
-                )
         is_fixing = may_fix and bool(self._constants)
         fixed = self._fixed(module, args, kwargs, leaves) if is_fixing else None
         kept = drop_unread(module)

@@ -59,6 +59,7 @@ _LAPACK = {
     "trsm": "a triangular system",
 }
 """What routines of LAPACK compute."""
+_REAL_FORM = "a matrix with real and imaginary parts x and y is [[x, -y], [y, x]]; or compute it outside of fd.jit"
 _OUTSIDE = "compute it outside of fd.jit, by jax.jit, and hand the result over"
 
 
@@ -171,8 +172,9 @@ def check_runnable(module: ModuleOp, function: Callable[..., Any]) -> None:
         for op in ops_inside(module)
         if op.name.startswith(("stablehlo.", "chlo.")) and op.name != "stablehlo.return" and not is_shape_assertion(op)
     ]
-    # Numbers around a transform are complex because it is there: that is what a person knows by name.
+    # Numbers around a call are complex because it is there: that is what a person knows by name.
     telling = [op for op in left if op.name in ("stablehlo.custom_call", "stablehlo.fft")]
+    telling = telling or [op for op in left if op.name not in ("stablehlo.complex", "stablehlo.real", "stablehlo.imag")]
     op = next(iter(telling or left), None)
     if op is None:
         return
@@ -190,14 +192,17 @@ def _said(op: Operation) -> tuple[str, str]:
     if op.name == "stablehlo.custom_call":
         name = op.properties.get("call_target_name")
         target = name.data if isinstance(name, StringAttr) else ""
-        routine = re.fullmatch(r"lapack_[sdcz](\w+?)(?:_ffi)?", target)
+        routine = re.fullmatch(r"lapack_([sdcz])(\w+?)(?:_ffi)?", target)
+        if routine is not None and routine[1] in "cz":
+            what = _LAPACK.get(routine[2], "a routine of LAPACK")
+            return f"of '{target}', {what} of complex matrices,", _REAL_FORM
         if routine is not None:
-            return f"of '{target}', {_LAPACK.get(routine[1], 'a routine of LAPACK')},", _OUTSIDE
+            return f"of '{target}', {_LAPACK.get(routine[2], 'a routine of LAPACK')},", _OUTSIDE
         if "callback" in target:
             return f"of '{target}', a call of Python,", "leave out jax.debug.print and callbacks, or use jax.jit"
         return f"of '{target}'", _OUTSIDE
     if op.name == "stablehlo.fft":
-        return "over several axes, or with complex numbers around it,", _OUTSIDE
+        return "of other sizes than its operand,", _OUTSIDE
     if any("complex" in str(value.type) for value in (*op.operands, *op.results)):
         return "of complex numbers", "give and take real and imaginary parts as two arrays"
     return "in this form", _OUTSIDE

@@ -12,7 +12,8 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
 4. What is repeated to an open size for an elementwise op alone is not repeated: `fuse` ops broadcast.
 5. A `composite` without a `fuse` op of its own becomes a call of its decomposition.
 6. Quantized numbers inside a function become integers and real numbers (`quantized.py` there).
-7. Complex numbers are pairs of real ones (`complex_pairs.py` there).
+7. Complex numbers are pairs of real ones (`complex_pairs.py` there): an argument or result of them has both parts along
+   a last axis of 2 (`split_complex.py`).
 8. What is said of a mesh of one device goes (`one_device.py`); with `strict=true` a mesh of several is an error.
 9. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
 
@@ -43,7 +44,8 @@ from fuse_dialect.frontends.fuse_values import NoFuseFormError
 from fuse_dialect.frontends.stablehlo.one_device import drop_shardings
 from fuse_dialect.frontends.stablehlo.rules.building import Rule
 from fuse_dialect.frontends.stablehlo.rules.chlo_scan import convert_chlo_scan
-from fuse_dialect.frontends.stablehlo.rules.complex_pairs import FOURIER, PAIRS, is_complex, is_pair
+from fuse_dialect.frontends.stablehlo.rules.complex_functions import COMPLEX
+from fuse_dialect.frontends.stablehlo.rules.complex_pairs import is_of_complex, is_pair
 from fuse_dialect.frontends.stablehlo.rules.composites import COMPOSITES, call_decompositions
 from fuse_dialect.frontends.stablehlo.rules.contractions import CONTRACTIONS
 from fuse_dialect.frontends.stablehlo.rules.control_flow import (
@@ -54,6 +56,7 @@ from fuse_dialect.frontends.stablehlo.rules.control_flow import (
 )
 from fuse_dialect.frontends.stablehlo.rules.dynamic import DYNAMIC_SHAPES, without_expansions
 from fuse_dialect.frontends.stablehlo.rules.elementwise import ELEMENTWISE
+from fuse_dialect.frontends.stablehlo.rules.fourier import FOURIER
 from fuse_dialect.frontends.stablehlo.rules.implicit_broadcasts import IMPLICIT_BROADCASTS
 from fuse_dialect.frontends.stablehlo.rules.index_select import INDEX_SELECT
 from fuse_dialect.frontends.stablehlo.rules.indexing import INDEXING
@@ -67,6 +70,7 @@ from fuse_dialect.frontends.stablehlo.rules.reductions import REDUCTIONS
 from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
 from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
 from fuse_dialect.frontends.stablehlo.rules.tuples import TUPLES
+from fuse_dialect.frontends.stablehlo.split_complex import split_complex
 from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.inline import InlinePass
 
@@ -131,6 +135,7 @@ class ConvertStableHLOToFusePass(ModulePass):
         drop_shardings(op, strict=self.strict)
         call_decompositions(op)
         drop_choices_of_one(op)
+        split_complex(op)
         functions = functions_in(op)
         say_quantized(functions)
         regions: list[Operation] = []
@@ -156,7 +161,7 @@ class ConvertStableHLOToFusePass(ModulePass):
                     pending.extend(each for region in inner.regions for each in region.blocks)
                 elif is_shape_assertion(inner):
                     continue
-                elif inner.name in RULES or (inner.name in PAIRS and is_complex(inner.operands[0])):
+                elif inner.name in RULES or (inner.name in COMPLEX and is_of_complex(inner)):
                     self._replace(inner)
                 elif self.strict and inner.name.startswith(("stablehlo.", "chlo.")) and not _may_stay(inner):
                     raise OpError(inner, f"'{inner.name}' op has no equal among the 'fuse' ops")
@@ -165,6 +170,7 @@ class ConvertStableHLOToFusePass(ModulePass):
                 convert_control_flow(each)
             elif self.strict:
                 raise OpError(each, f"'{each.name}' op has no equal among the 'fuse' ops")
+        _drop_unread_pairs(op)
         if self.strict:
             for each in ops_inside(op):
                 if each.name == "stablehlo.complex":
@@ -203,6 +209,12 @@ class ConvertStableHLOToFusePass(ModulePass):
                 Rewriter.erase_op(operand.op)
 
 
+def _drop_unread_pairs(module: ModuleOp) -> None:
+    for each in reversed(list(ops_inside(module))):
+        if each.name == "stablehlo.complex" and not any(each.results[0].uses):
+            Rewriter.erase_op(each)
+
+
 def _replace_permutation(op: Operation) -> bool:
     """Replace the loop in which JAX makes a permutation of pivots."""
     block = Block()
@@ -220,7 +232,7 @@ def _replace_permutation(op: Operation) -> bool:
 
 
 def _rule_of(op: Operation) -> Rule:
-    return PAIRS[op.name] if op.name in PAIRS and is_complex(op.operands[0]) else RULES[op.name]
+    return COMPLEX[op.name] if op.name in COMPLEX and is_of_complex(op) else RULES[op.name]
 
 
 def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:
@@ -247,7 +259,7 @@ def convert(module: ModuleOp) -> None:
 
 def _takes_or_gives_complex(op: Operation) -> bool:
     """Whether the op is the call of a function, or a kernel, that complex numbers go into or come out of."""
-    return isinstance(op, func.CallOp | FusedOp) and any(map(is_complex, (*op.operands, *op.results)))
+    return isinstance(op, func.CallOp | FusedOp) and is_of_complex(op)
 
 
 def functions_in(module: ModuleOp) -> list[func.FuncOp]:

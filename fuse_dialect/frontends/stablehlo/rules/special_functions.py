@@ -30,7 +30,7 @@ def _of_floats(function: Callable[..., SSAValue]) -> Rule:
     return rule
 
 
-def _log_plus_one(x: SSAValue) -> SSAValue:
+def log_plus_one(x: SSAValue) -> SSAValue:
     """`log(1 + x)` without loss near 0: the rounding of `1 + x` cancels out.
 
     Source: W. Kahan, in HP-15C Advanced Functions Handbook (1982), appendix.
@@ -44,8 +44,8 @@ def _log_plus_one(x: SSAValue) -> SSAValue:
     return result(b.WhereOp(is_plain, log, smooth))
 
 
-def _exponential_minus_one(x: SSAValue) -> SSAValue:
-    """`exp(x) - 1` without loss near 0; see `_log_plus_one`."""
+def exponential_minus_one(x: SSAValue) -> SSAValue:
+    """`exp(x) - 1` without loss near 0; see `log_plus_one`."""
     one = scalar(x, 1.0)
     u = result(e.ExpOp(x))
     less = result(b.SubtractOp(u, one))
@@ -65,7 +65,7 @@ def _cbrt(x: SSAValue) -> SSAValue:
     return result(b.WhereOp(result(c.EqualOp(x, scalar(x, 0))), x, signed))  # zeros keep their sign
 
 
-def _atan2(y: SSAValue, x: SSAValue) -> SSAValue:
+def atan2(y: SSAValue, x: SSAValue) -> SSAValue:
     """The angle of a point: zeros and infinities count with their signs, as IEEE 754 has it."""
     zero, pi = scalar(x, 0), scalar(x, math.pi)
     both_zero = result(c.LogicalAndOp(result(c.EqualOp(x, zero)), result(c.EqualOp(y, zero))))
@@ -264,10 +264,10 @@ def _lgamma(x: SSAValue) -> SSAValue:
 
 
 SPECIAL_FUNCTIONS: Mapping[str, Rule] = {
-    "stablehlo.atan2": _of_floats(_atan2),
+    "stablehlo.atan2": _of_floats(atan2),
     "stablehlo.cbrt": _of_floats(_cbrt),
-    "stablehlo.exponential_minus_one": _of_floats(_exponential_minus_one),
-    "stablehlo.log_plus_one": _of_floats(_log_plus_one),
+    "stablehlo.exponential_minus_one": _of_floats(exponential_minus_one),
+    "stablehlo.log_plus_one": _of_floats(log_plus_one),
     "chlo.erf_inv": _of_floats(_erf_inv),
     "chlo.erfc": _of_floats(_erfc),
     "chlo.lgamma": _of_floats(_lgamma),

@@ -1,0 +1,215 @@
+"""Functions of complex numbers, as formulas of their real and imaginary parts, without needless overflow.
+
+Source: W. Kahan, "Branch cuts for complex elementary functions" (1987); `numpy` for what infinities and zeros give.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from fuse_dialect.dialect.ops import broadcast as b
+from fuse_dialect.dialect.ops import comparison as c
+from fuse_dialect.dialect.ops import elementwise as e
+from fuse_dialect.dialect.ops import trigonometry as t
+from fuse_dialect.frontends.fuse_values import result, scalar
+from fuse_dialect.frontends.stablehlo.rules.building import Rule
+from fuse_dialect.frontends.stablehlo.rules.complex_pairs import (
+    PAIRS,
+    Parts,
+    difference,
+    pair,
+    parts,
+    product,
+    times,
+    total,
+)
+from fuse_dialect.frontends.stablehlo.rules.special_functions import atan2, exponential_minus_one, log_plus_one
+
+
+def _of(function: Callable[..., Parts]) -> Rule:
+    return lambda op: [pair(*function(*map(parts, op.operands)))]
+
+
+def _where(condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+    return result(b.WhereOp(condition, yes, no))
+
+
+def _is(x: SSAValue, number: float) -> SSAValue:
+    return result(c.EqualOp(x, scalar(x, number)))
+
+
+def _quotient(x: SSAValue, y: SSAValue) -> SSAValue:
+    return result(b.DivideOp(x, y))
+
+
+def _minus(x: SSAValue) -> SSAValue:
+    return result(e.NegativeOp(x))
+
+
+def magnitude(z: Parts) -> SSAValue:
+    """The absolute value: no square overflows, and zeros and infinities stay what they are."""
+    x, y = (result(e.AbsOp(part)) for part in z)
+    most, least = result(b.MaximumOp(x, y)), result(b.MinimumOp(x, y))
+    ratio = _quotient(least, most)
+    size = times(most, result(e.SqrtOp(total(times(ratio, ratio), scalar(most, 1)))))
+    is_plain = result(c.LogicalOrOp(_is(most, 0), _is(most, math.inf)))
+    either = result(b.MaximumOp(_where(_is(x, math.inf), x, most), _where(_is(y, math.inf), y, most)))
+    return _where(is_plain, either, size)
+
+
+def _abs(op: Operation) -> Sequence[SSAValue]:
+    return [magnitude(parts(op.operands[0]))]
+
+
+def _divide(x: Parts, y: Parts) -> Parts:
+    """Quotients, by the ratio of the smaller part of the divisor to the larger one.
+
+    Source: R. L. Smith, "Algorithm 116: Complex division" (1962).
+    """
+    is_real = result(c.GreaterEqualOp(result(e.AbsOp(y[0])), result(e.AbsOp(y[1]))))
+    large, small = _where(is_real, *y), _where(is_real, y[1], y[0])
+    ratio = _quotient(small, large)
+    ratio = _where(_is(large, 0), scalar(large, 0), ratio)  # of 0 and 0: the parts are divided by 0 below
+    divisor = total(large, times(small, ratio))
+    first, second = _where(is_real, *x), _where(is_real, x[1], x[0])
+    real = _quotient(total(first, times(second, ratio)), divisor)
+    imaginary = _quotient(difference(second, times(first, ratio)), divisor)
+    return real, _where(is_real, imaginary, _minus(imaginary))
+
+
+def _exponential(z: Parts) -> Parts:
+    size = result(e.ExpOp(z[0]))
+    sine = times(size, result(t.SinOp(z[1])))
+    return times(size, result(t.CosOp(z[1]))), _where(_is(z[1], 0), z[1], sine)
+
+
+def _exponential_minus_one(z: Parts) -> Parts:
+    """`expm1(x) cos(y) - 2 sin(y / 2) ** 2`, in which nothing cancels near 0."""
+    half = result(t.SinOp(times(z[1], scalar(z[1], 0.5))))
+    real = times(exponential_minus_one(z[0]), result(t.CosOp(z[1])))
+    return difference(real, times(scalar(half, 2), times(half, half))), _exponential(z)[1]
+
+
+def _logarithm(z: Parts) -> Parts:
+    return result(e.LogOp(magnitude(z))), atan2(z[1], z[0])
+
+
+def _logarithm_of_one_plus(z: Parts) -> Parts:
+    """Near 0 `log1p(2 x + x * x + y * y) / 2`, as `1 + x` would lose what `x` has."""
+    x, y = z
+    one = total(x, scalar(x, 1))
+    square = total(times(x, total(x, scalar(x, 2))), times(y, y))
+    near = times(log_plus_one(square), scalar(x, 0.5))
+    far, angle = _logarithm((one, y))
+    size = result(b.MaximumOp(result(e.AbsOp(x)), result(e.AbsOp(y))))
+    return _where(result(c.LessOp(size, scalar(x, 0.5))), near, far), angle
+
+
+def _square_root(z: Parts) -> Parts:
+    """The root with a real part that is not negative: one part of a sum without cancellation, the other by it."""
+    x, y = z
+    size = times(total(magnitude(z), result(e.AbsOp(x))), scalar(x, 0.5))
+    root = result(e.SqrtOp(size))
+    other = _quotient(times(result(e.AbsOp(y)), scalar(y, 0.5)), root)
+    other = _where(_is(root, 0), scalar(root, 0), other)
+    is_right = result(c.GreaterEqualOp(x, scalar(x, 0)))
+    upper = _where(is_right, other, root)
+    imaginary = _where(result(c.LessOp(y, scalar(y, 0))), _minus(upper), upper)
+    return _where(is_right, root, other), imaginary
+
+
+def _reciprocal_root(z: Parts) -> Parts:
+    one = scalar(z[0], 1)
+    return _divide((one, scalar(z[0], 0)), _square_root(z))
+
+
+def _power(z: Parts, exponent: Parts) -> Parts:
+    """`exp(w log z)`; 1 for an exponent of 0, and 0 for a base of 0."""
+    value = _exponential(product(exponent, _logarithm(z)))
+    is_zero = result(c.LogicalAndOp(_is(z[0], 0), _is(z[1], 0)))
+    is_one = result(c.LogicalAndOp(_is(exponent[0], 0), _is(exponent[1], 0)))
+    real, imaginary = (_where(is_zero, scalar(part, 0), part) for part in value)
+    return _where(is_one, scalar(real, 1), real), _where(is_one, scalar(real, 0), imaginary)
+
+
+def _sign(z: Parts) -> Parts:
+    """The number of size 1 in the same direction; 0 for 0."""
+    size = magnitude(z)
+    divisor = _where(_is(size, 0), scalar(size, 1), size)
+    return _quotient(z[0], divisor), _quotient(z[1], divisor)
+
+
+def _sine(z: Parts) -> Parts:
+    """`sin(x) cosh(y) + i cos(x) sinh(y)`."""
+    x, y = z
+    real = times(result(t.SinOp(x)), result(t.CoshOp(y)))
+    return real, times(result(t.CosOp(x)), result(t.SinhOp(y)))
+
+
+def _cosine(z: Parts) -> Parts:
+    """`cos(x) cosh(y) - i sin(x) sinh(y)`."""
+    x, y = z
+    real = times(result(t.CosOp(x)), result(t.CoshOp(y)))
+    return real, _minus(times(result(t.SinOp(x)), result(t.SinhOp(y))))
+
+
+def _hyperbolic_sine(z: Parts) -> Parts:
+    x, y = z
+    return times(result(t.SinhOp(x)), result(t.CosOp(y))), times(result(t.CoshOp(x)), result(t.SinOp(y)))
+
+
+def _hyperbolic_cosine(z: Parts) -> Parts:
+    x, y = z
+    return times(result(t.CoshOp(x)), result(t.CosOp(y))), times(result(t.SinhOp(x)), result(t.SinOp(y)))
+
+
+def _hyperbolic_tangent(z: Parts) -> Parts:
+    """`(h (1 + t t) + i t (1 - h h)) / (1 + h h t t)` with `h = tanh(x)`, `t = tan(y)`; `1 - h h` by `cosh(x)`."""
+    x, y = z
+    h, tangent, one = result(t.TanhOp(x)), result(t.TanOp(y)), scalar(x, 1)
+    square, wide = times(tangent, tangent), result(t.CoshOp(x))
+    divisor = total(one, times(times(h, h), square))
+    real = _quotient(times(h, total(one, square)), divisor)
+    return real, _quotient(_quotient(tangent, times(wide, wide)), divisor)
+
+
+def _tangent(z: Parts) -> Parts:
+    """`-i tanh(i z)`."""
+    real, imaginary = _hyperbolic_tangent((_minus(z[1]), z[0]))
+    return imaginary, _minus(real)
+
+
+def _logistic(z: Parts) -> Parts:
+    one = scalar(z[0], 1)
+    real, imaginary = _exponential((_minus(z[0]), _minus(z[1])))
+    return _divide((one, scalar(one, 0)), (total(real, one), imaginary))
+
+
+def _square(z: Parts) -> Parts:
+    return product(z, z)
+
+
+COMPLEX: Mapping[str, Rule] = {
+    **PAIRS,
+    "stablehlo.abs": _abs,
+    "stablehlo.cosine": _of(_cosine),
+    "stablehlo.divide": _of(_divide),
+    "stablehlo.exponential": _of(_exponential),
+    "stablehlo.exponential_minus_one": _of(_exponential_minus_one),
+    "stablehlo.log": _of(_logarithm),
+    "stablehlo.log_plus_one": _of(_logarithm_of_one_plus),
+    "stablehlo.logistic": _of(_logistic),
+    "stablehlo.power": _of(_power),
+    "stablehlo.rsqrt": _of(_reciprocal_root),
+    "stablehlo.sign": _of(_sign),
+    "stablehlo.sine": _of(_sine),
+    "stablehlo.sqrt": _of(_square_root),
+    "stablehlo.tan": _of(_tangent),
+    "stablehlo.tanh": _of(_hyperbolic_tangent),
+    "chlo.cosh": _of(_hyperbolic_cosine),
+    "chlo.sinh": _of(_hyperbolic_sine),
+    "chlo.square": _of(_square),
+    "chlo.tan": _of(_tangent),
+}
+"""Rules of ops on complex numbers, by the name of the op."""

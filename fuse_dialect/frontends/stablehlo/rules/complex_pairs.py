@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from xdsl.builder import ImplicitBuilder
@@ -20,7 +21,7 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import elementwise as e
-from fuse_dialect.dialect.types import element_dtype, is_tensor
+from fuse_dialect.dialect.types import element_dtype
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, broadcast, cast_to, result, scalar, shape, tensor
 from fuse_dialect.frontends.stablehlo.dialect import BY_NAME
 from fuse_dialect.frontends.stablehlo.rules.building import Rule, combined_by, known_number, of_passing, only_op, word
@@ -203,10 +204,11 @@ def _convert(op: Operation) -> Sequence[SSAValue]:
 
 def _constant(op: Operation) -> Sequence[SSAValue]:
     """Two constants."""
-    value, type = op.properties["value"], op.results[0].type
-    if not isinstance(value, DenseIntOrFPElementsAttr) or value.type != type or not is_tensor(type):
+    value, type = op.properties["value"], tensor(op.results[0])
+    if not isinstance(value, DenseIntOrFPElementsAttr) or value.get_type() != type:
         raise NoFuseFormError("a constant of another type")
-    numbers = np.frombuffer(stored_data(value), element_dtype(part_type(type).element_type)).reshape(-1, 2)
+    data = stored_data(cast("DenseIntOrFPElementsAttr", value))
+    numbers = np.frombuffer(data, element_dtype(part_type(type).element_type)).reshape(-1, 2)
     sizes = tuple(type.get_shape())
     count = int(np.prod(sizes))
     if len(numbers) == count:

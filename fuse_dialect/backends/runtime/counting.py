@@ -6,7 +6,7 @@
    the first word of the frame, that of the frame's atoms; then the addresses as for any kernel, then the record.
 3. A section of `size_sections` says what follows from one count. The word before it is the number of the atom that the
    count is.
-4. Where a condition does not hold, or the op rejects what it reads, the run ends: the function runs again, step by step.
+4. Where a condition does not hold, or the op rejects what it reads, the run ends; then the function runs step by step.
 5. A record begins with the numbers of the words that hold the addresses of the op's operands, of its results, and of
    memory for what it puts down. That of a result that nobody reads is 0.
 """
@@ -209,7 +209,7 @@ class CountingOp:
         places += [first + len(returned)] * self.has_scratch
 
         def results(rows: int) -> list[Shape]:
-            sizes = {number: size for number, size in zip(self.results, found.shapes(rows), strict=True)}
+            sizes = dict(zip(self.results, found.shapes(rows), strict=True))
             return [*(sizes[number] for number in range(len(returned))), *[(found.scratch,)] * self.has_scratch]
 
         return Counting(found.bound, results, [*places, *found.words])

@@ -303,6 +303,11 @@ class Executable(Walk):
         return self._slots.settled
 
     @property
+    def own_words(self) -> Mapping[int, int]:
+        """Settled values that follow from counts, with the first word of each."""
+        return self._slots.own
+
+    @property
     def plan(self) -> Plan:
         """How the function runs for these sizes."""
         if self._plan is None:
@@ -378,7 +383,7 @@ class Executable(Walk):
         loops: list[LoopMatrix] = []
         if self._control is not None:
             words += self._control.formulas_in(formulas)
-        # What follows from a count is written to words of the frame, but to no table of iterations and no settled value.
+        # What follows from a count is written to words of the frame, to no table of iterations and no settled value.
         has_late = any(map(formulas.is_late, self._slots.settled.values()))
         if len(formulas.late.counts) != len(self._sections) or has_late or (self._sections and formulas.loops):
             return None
@@ -542,7 +547,8 @@ class Executable(Walk):
             sizes = iter(frame.slots[self._output_sizes.start : self._output_sizes.stop])
             shapes = [tuple([next(sizes) for _ in self.graph.tensors[tensor].shape]) for tensor in self.graph.outputs]
             outputs = [
-                None if each is None else _first(each, shape) for each, shape in zip(outputs, shapes, strict=True)
+                _first(each, shape) if written else each
+                for each, shape, written in zip(outputs, shapes, self._laid_out.written, strict=True)
             ]
             if all(self._laid_out.written):
                 return [*outputs]

@@ -21,7 +21,7 @@ MAX_PLANS = 512
 MOST_ATOMS = 32
 """Of other formulas, besides twice as many as the first ones have."""
 MOST_BYTES = 1 << 28
-"""Of what a function that counts may have room for: it is seldom used whole, and a large run is worth small programs."""
+"""Of what a function that counts may have room for. It is seldom used whole; a larger run is worth small programs."""
 MAX_FORMULAS = 8
 """Most kinds of sizes that a program has formulas for: sizes that are 0 or 1 for some, for example."""
 

@@ -439,8 +439,9 @@ class Program(Portable):
         from fuse_dialect.backends.runtime.profiling import kernel_reports
 
         executable = self._executable(self._shapes) if self._is_static else None
-        is_known = executable is not None and not executable.is_counted
-        shapes = executable.plan.shapes if is_known else [type.shape for type in self._graph.tensors]
+        shapes: Sequence[Shape] = [type.shape for type in self._graph.tensors]
+        if executable is not None and not executable.is_counted:
+            shapes = executable.plan.shapes
         return tuple(kernel_reports(self._graph, self._primitives, shapes).values())
 
     @property
@@ -677,10 +678,11 @@ class Program(Portable):
                 return targets
             return executable.delivered(frame, arrays, targets, held)
         except CountsDifferError:
-            return self._stepwise(arrays)
+            pass  # run step by step below, so that errors there have no cause here
         finally:
             if len(executable.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
                 executable.spare.append(frame)
+        return self._stepwise(arrays)
 
     def _check_outputs(self, outputs: "Sequence[Array]", shapes: Sequence[Shape]) -> None:
         checked: list[Array] = []

@@ -226,16 +226,16 @@ class _Settling:
         """Condition 1 and 2."""
         if any(len(self.tensors[tensor].shape) > 1 for tensor in call.results):
             return False
-        if not self.late.isdisjoint(call.arguments) and not all(map(self._is_short, call.results)):
-            return False  # a plan has no room for it: how long it is, only the run says
+        if not self.late.isdisjoint(call.arguments) and not all(map(self._is_of_words, call.results)):
+            return False  # a frame has words for integers of a known number
         return all(
             tensor in self.settled or _is_sized_alone(argument)
             for tensor, argument in zip(call.arguments, block.args, strict=True)
         )
 
-    def _is_short(self, tensor: int) -> bool:
+    def _is_of_words(self, tensor: int) -> bool:
         type = self.tensors[tensor]
-        return type.is_static and prod(type.shape) <= MOST_LATE
+        return type.is_static and prod(type.shape) <= MOST_LATE and type.dtype == np.int64
 
     def _has_numbers(self, call: Call, op: FuseOp) -> bool:
         if not isinstance(op, DynamicOp):

@@ -3,7 +3,7 @@
 1. A *section* says in words of 64 bits: how many quotients there are, each with the number of its atom, its number and
    its divisor; how many conditions, each with the number of its relation; how many polynomials are written, each with
    how many cells hold it, and their numbers.
-2. A polynomial is the number of its terms, then for each its coefficient, how many atoms it is multiplied by, and which.
+2. A polynomial is the number of its terms, then for each its coefficient, the number of its atoms, and which they are.
 3. Nothing wraps around: magnitudes are added up beside, as floats, and a section of which one is too large gives no
    answer.
 """

@@ -149,6 +149,10 @@ class _Walk:
             self.forms[id(array)] = self.meaning.constant(tensor)
         for word, array in table.in_constants:
             self.forms.setdefault(id(array), self.meaning.atoms.number(("sizes", word)))
+        for tensor, word in self.executable.own_words.items():
+            size = self.plan.values[tensor].nbytes
+            content = content_of(self.meaning.constant(tensor), size)
+            self.memory.write(self.memory.slots + word * WORD, content, size, "a settled value among the words")
         bases: dict[int, int] = {}
         settled = self.executable.settled_words
         given = [*table.in_constants, *((word, self.plan.values[tensor]) for word, tensor in settled.items())]

@@ -31,6 +31,7 @@ from fuse_dialect.dialect.fuse import ALL_OPS, FAMILIES, ops_of
 from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.dialect.ops import regions
 from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.frontends.onnx.classic import CLASSIC_OPERATORS
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_FORMS, REFUSED_OPERATORS
@@ -127,6 +128,11 @@ def _onnx() -> Lines:
     yield "([ADR 66](../adr/0066-vendor-operators-are-expansions.md))."
     yield ""
     yield textwrap.fill(" ".join(f"`{name}`" for name in sorted(MICROSOFT_OPERATORS)), 118)
+    yield from ("", "## Read of ONNX-ML", "")
+    yield "Of the domain ai.onnx.ml: trees, linear models, scalers and encoders of numbers, as scikit-learn, XGBoost"
+    yield "and LightGBM are converted. `ZipMap`, a list of dictionaries, is the tensor of its numbers, a column a key."
+    yield ""
+    yield textwrap.fill(" ".join(f"`{name}`" for name in sorted(CLASSIC_OPERATORS)), 118)
     yield from ("", "## Not read", "", "| operators | why |", "|---|---|")
     by_reason: dict[str, list[str]] = {}
     for (_, name), reason in [*REFUSED_OPERATORS.items(), *((("", n), r) for n, r in EXPANDED_INTO_REFUSED.items())]:

@@ -31,6 +31,8 @@ class Case:
     seldom: float = 0.0
     """Share of integers that may be the next number; there may be one such number anyway if it is above 0."""
     opset: int = 17
+    version: int = 0
+    """Of the operator's domain; 0 for the one that is usual."""
 
     def model(self) -> onnx.ModelProto:
         """The model of this node alone."""
@@ -54,7 +56,8 @@ class Case:
         graph = helper.make_graph([node], "case", inputs, outputs, initializers)
         imports = [helper.make_opsetid("", self.opset)]
         if self.domain:
-            imports.append(helper.make_opsetid(self.domain, 1 if self.domain == "com.microsoft" else 3))
+            usual = 1 if self.domain == "com.microsoft" else 3
+            imports.append(helper.make_opsetid(self.domain, self.version or usual))
         return helper.make_model(graph, opset_imports=imports, ir_version=9)
 
     def feeds(self) -> dict[str, Array]:

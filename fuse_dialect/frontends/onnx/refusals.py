@@ -5,7 +5,8 @@ _SEQUENCES = "the dialect has no sequences; a model that makes and uses one is e
 _OPTIONAL = "the dialect has no values that may be missing"
 _RANDOM = "random numbers are not the same on two machines; only what a model computes at inference is read"
 _TRAINING = "training is no subject of this project"
-_CLASSIC = "classic machine learning on features, not on tensors; its own runtimes do not fuse it either"
+_DICTIONARIES = "dictionaries are no tensors"
+_VOTES = "votes between pairs of classes have no expansion here yet"
 _RARE = "no model that we know of uses it today"
 
 _REASONS: tuple[tuple[str, str, str], ...] = (
@@ -21,13 +22,9 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
     ("decoding of image files", "", "ImageDecoder"),
     (_RARE, "", "GlobalLpPool MaxRoiPool"),
     (_TRAINING, "ai.onnx.preview.training", "Adagrad Adam Gradient Momentum"),
-    (
-        _CLASSIC,
-        "ai.onnx.ml",
-        "ArrayFeatureExtractor Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer Imputer LabelEncoder "
-        "LinearClassifier LinearRegressor Normalizer OneHotEncoder SVMClassifier SVMRegressor Scaler TreeEnsemble "
-        "TreeEnsembleClassifier TreeEnsembleRegressor ZipMap",
-    ),
+    (_DICTIONARIES, "ai.onnx.ml", "CastMap DictVectorizer"),
+    (_STRINGS, "ai.onnx.ml", "CategoryMapper"),
+    (_VOTES, "ai.onnx.ml", "SVMClassifier"),
 )
 
 REFUSED_OPERATORS: dict[tuple[str, str], str] = {
@@ -43,6 +40,9 @@ REFUSED_FORMS = {
     "Loop, Scan and others": "shapes and bounds that are computed when the model runs, where an operator needs them "
     "before",
     "Scan": "opset 8, with a batch axis",
+    "LabelEncoder, OneHotEncoder, classifiers": "keys, categories and labels that are strings; labels where they "
+    "are used",
+    "TreeEnsemble": "comparisons with a set of members",
     "any": "opsets before 7; elements that are strings, complex, or floats of 6 bits",
 }
 """What is not read of operators that are."""

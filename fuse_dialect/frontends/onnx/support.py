@@ -7,6 +7,7 @@ import onnx
 import onnx_ir as ir
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.onnx.classic import CLASSIC_OPERATORS
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.operators.table import Importer
@@ -35,6 +36,8 @@ def importer_of(domain: str, name: str) -> Importer | None:
     """
     if domain == "com.microsoft":
         return MICROSOFT_OPERATORS.get(name)
+    if domain == "ai.onnx.ml":
+        return CLASSIC_OPERATORS.get(name)
     if not is_default_domain(domain):
         return None
     known = ONNX_OPERATORS.get(name)

@@ -10,6 +10,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 
 from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.cutting import cut_primitives
+from fuse_dialect.backends.libraries.fourier import transform_of
+from fuse_dialect.backends.libraries.kernel import library_kernel
 from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.progress import Progress, WatchedRequests
 from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
@@ -213,7 +215,7 @@ def compile_primitives(
     compiled: list[Compiled] = []
     for primitive, program in zip(graph.primitives, loops, strict=True):
         if isinstance(program, Refusal):
-            compiled.append(Compiled(primitive, None, None, primitive.unread or program.reason, limits))
+            compiled.append(_of_library(engine, primitive, primitive.unread or program.reason, limits))
             continue
         kernel = next(kernels)
         if isinstance(kernel, Refusal):
@@ -265,6 +267,16 @@ def _settle_control(graph: EntryGraph, compiled: Sequence[Compiled]) -> None:
             loop.control = How.MIXED
         if slow is not None:
             loop.reason = f"'@{slow.name}' inside has no native code: {slow.reason}"
+
+
+def _of_library(engine: Backend, primitive: Primitive, reason: str, limits: Limits) -> Compiled:
+    """What has no loops: a native function around a library, a call of one, or its NumPy meaning."""
+    if engine.name == "numpy" or primitive.unread:
+        return Compiled(primitive, None, None, reason, limits)
+    kernel = library_kernel(primitive.function)
+    if kernel is not None:
+        return Compiled(primitive, None, kernel, limits=limits)
+    return Compiled(primitive, None, None, reason, limits, direct=transform_of(primitive.function))
 
 
 def _with_scratch(

@@ -13,7 +13,7 @@ import ctypes
 import os
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -108,14 +108,21 @@ def assembly(text: str, target: Host | None = None, *, thorough: bool = False) -
     return machine.emit_assembly(_optimised(text, machine, thorough))
 
 
-def load(code: bytes, symbols: Sequence[str]) -> Code:
+def load(code: bytes, symbols: Sequence[str], imported: Mapping[str, int] | None = None) -> Code:
     """Make the functions of an object callable.
+
+    Args:
+        code: The object.
+        symbols: The functions.
+        imported: Addresses of functions that it calls and the process has under no name.
 
     Raises:
         EngineError: The bytes are no object for this machine, or a symbol is missing.
     """
     session = _session()
     library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name, address in (imported or {}).items():
+        library = library.import_symbol(name, address)
     for symbol in symbols:
         library = library.export_symbol(symbol)
     try:

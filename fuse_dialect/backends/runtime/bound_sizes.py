@@ -39,6 +39,11 @@ class ProgramSizes:
             loops=[_product(axis.size for axis in stage.axes) for stage in program.stages],
         )
 
+    @staticmethod
+    def of_shapes(arguments: Sequence[Shape], results: Sequence[Shape]) -> "ProgramSizes":
+        """Those of a function without loops, for arrays of these shapes alone."""
+        return ProgramSizes(arguments, results, (), frozenset(), [])
+
     @property
     def needs_results(self) -> bool:
         """Whether sizes of results have names that no argument has: those of windows follow from several sizes."""

@@ -1,7 +1,7 @@
 """A primitive that is ready to run: its kernel or the reason why it has none, and its NumPy meaning in any case."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -69,6 +69,8 @@ class Compiled:
     """Places of arguments whose elements say sizes, where it is no loop or branch: all of them, where it is settled."""
     scratch: Sequence[TensorType] = ()
     """Its last results, which only its own loops read: buffers between them of open sizes."""
+    direct: Callable[[Sequence[Array]], list[Array]] | None = None
+    """What computes its results by a call of a library, without its IR; `None` for most."""
     promises: Collection[str] = frozenset()
     """Families of native code that its calls were planned as; see `FusionPlan.promises`."""
     _is_view: bool = field(init=False)
@@ -245,7 +247,9 @@ class Compiled:
     @cached_property
     def sizes(self) -> ProgramSizes:
         """What its loops say of sizes."""
-        assert self.program is not None, "a native primitive has loops"
+        if self.program is None:
+            types = self.primitive.function.function_type
+            return ProgramSizes.of_shapes(*(list(map(_shape, each)) for each in (types.inputs, types.outputs)))
         return ProgramSizes.of(self.program)
 
     def bind(self, arguments: Sequence[Shape]) -> Mapping[str, int] | None:
@@ -287,6 +291,8 @@ class Compiled:
         Raises:
             FuseError: NumPy rejects the values, an index out of range for example.
         """
+        if self.direct is not None:
+            return self.direct(arguments)
         if self._is_quick and self.size_arithmetic is not None:
             # Its meaning checks what types would say, and these take longer to make than a small run.
             results = self.size_arithmetic(arguments)
@@ -312,6 +318,11 @@ class Compiled:
         said = as_fuse_error(error)
         said.__cause__ = error
         return said
+
+
+def _shape(type: Attribute) -> Shape:
+    assert is_tensor(type), "native code takes and gives tensors"
+    return tuple(type.get_shape())
 
 
 def as_fuse_error(error: InterpretationError) -> FuseError:

@@ -140,7 +140,7 @@ FFT = """func.func @main(%x: tensor<2x{n}xf32>, %y: tensor<2x{n}xf32>)
 
 
 @pytest.mark.sums
-@pytest.mark.parametrize("points", [1, 2, 7, 12, 66, 75])
+@pytest.mark.parametrize("points", [1, 2, 7, 12, 66, 67, 75, 96])
 def test_fourier_transforms_between_real_numbers(points: int) -> None:
     x, y = (np.random.default_rng(seed).standard_normal((2, points)).astype(np.float32) for seed in (3, 4))
     spectrum, square = np.fft.rfft(x), np.fft.ifft(np.fft.fft(x + 1j * y) ** 2)

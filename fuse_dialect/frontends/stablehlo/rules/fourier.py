@@ -12,14 +12,21 @@ from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
+from fuse_dialect.dialect.ops.elementwise import NegativeOp
 from fuse_dialect.dialect.ops.fourier import FftOp, IrfftOp, RfftOp
-from fuse_dialect.dialect.ops.matmul import MatmulOp
+from fuse_dialect.dialect.ops.indexing import StridedSliceOp
+from fuse_dialect.dialect.ops.layout import ReverseOp
+from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, MatmulOp
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, dtype, reshape, result, shape, static_shape
 from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, word
-from fuse_dialect.frontends.stablehlo.rules.complex_pairs import Parts, difference, is_zero, pair, parts, total
+from fuse_dialect.frontends.stablehlo.rules.complex_pairs import Parts, difference, is_zero, pair, parts, product, total
+from fuse_dialect.frontends.stablehlo.split_complex import is_complex_type
 
 MOST_POINTS = 64
 """Numbers on the axis of a transform that is a product: its matrix has as many rows."""
+MOST_IN_TWO = 512
+"""The same of one that is two products, of the factors of the number."""
 
 
 def _angles(rows: int, columns: int, points: int) -> Array:
@@ -34,6 +41,8 @@ def _fft(op: Operation) -> Sequence[SSAValue]:
         raise NoFuseFormError("a transform of other sizes than its operand or result has")
     if len(lengths) == 1 and lengths[0] <= MOST_POINTS:
         return _as_product(x, kind, lengths[0])
+    if len(lengths) == 1 and (split := _split(lengths[0])) is not None:
+        return _as_two_products(x, kind, split)
     axes = list(range(-len(lengths), 0))
     match kind:
         case "RFFT":
@@ -60,6 +69,78 @@ def _as_product(x: SSAValue, kind: str, points: int) -> Sequence[SSAValue]:
             angles, scale = _angles(points, points, points), 1 / points if kind == "IFFT" else 1
             sine = np.sin(angles) * (-scale if kind == "IFFT" else scale)
             return [pair(*_rotated(parts(x), np.cos(angles) * scale, sine))]
+
+
+def _split(points: int) -> tuple[int, int] | None:
+    """Two short factors of a number of points; `None` if it has none, or the library is quicker."""
+    if points > MOST_IN_TWO:
+        return None
+    first = next(each for each in range(math.isqrt(points), 0, -1) if points % each == 0)
+    return (first, points // first) if points // first <= MOST_POINTS else None
+
+
+def _as_two_products(x: SSAValue, kind: str, split: tuple[int, int]) -> Sequence[SSAValue]:
+    """The transform of `j = m j1 + j2` points at `k = k1 + n k2` by those of n and of m points.
+
+    Source: J. W. Cooley and J. W. Tukey, "An algorithm for the machine calculation of complex Fourier series" (1965).
+    """
+    n, m = split
+    points, half, is_inverse = n * m, n * m // 2 + 1, kind in ("IFFT", "IRFFT")
+    numbers = [x] if kind == "RFFT" else list(parts(x))
+    if kind == "IRFFT":
+        numbers = [_mirrored(part, points, sign) for part, sign in zip(numbers, (1, -1), strict=True)]
+    if len(numbers) == 2 and is_zero(numbers[1]):
+        numbers = numbers[:1]
+    *outer, _ = static_shape(numbers[0])
+    lines = math.prod(outer)
+    wave = np.exp((2j if is_inverse else -2j) * np.pi / points)
+    first, turn = wave ** (_product(n, n) * m % points), wave ** (_product(n, m) % points)
+    rows = [reshape(part, [lines, n, m]) for part in numbers]
+    columns = _real_form(first)[:, : n * len(rows)]
+    both = result(BatchMatmulOp(_constant(columns, x), _beside(rows, 1)))
+    real, imaginary = (_cut(both, 1, begin, begin + n) for begin in (0, n))
+    turned = product((real, imaginary), (_constant(turn.real, x), _constant(turn.imag, x)))
+    kept = m // 2 + 1 if kind == "RFFT" else m
+    second = (wave ** (_product(kept, m) * n % points)) / (points if is_inverse else 1)
+    matrix = _real_form(second)[: kept if kind == "IRFFT" else None]
+    made = result(BatchMatmulOp(_constant(matrix, x), _beside(list(turned), 2), transpose_b=True))
+    values = [reshape(_cut(made, 1, begin, begin + kept), [lines, kept * n]) for begin in range(0, len(matrix), kept)]
+    if kind == "RFFT":
+        values = [_cut(part, 1, 0, half) for part in values]
+    shown = [reshape(part, [*outer, shape(part)[-1]]) for part in values]
+    return shown if kind == "IRFFT" else [pair(*shown)]
+
+
+def _product(rows: int, columns: int) -> Array:
+    return np.outer(np.arange(rows), np.arange(columns))
+
+
+def _real_form(matrix: Array) -> Array:
+    """The matrix that does to real parts above imaginary ones what a complex matrix does."""
+    return np.block([[matrix.real, -matrix.imag], [matrix.imag, matrix.real]])
+
+
+def _constant(matrix: Array, like: SSAValue) -> SSAValue:
+    type = like if not is_complex_type(like.type) else parts(like)[0]
+    return constant(np.ascontiguousarray(matrix).astype(dtype(type))).result
+
+
+def _beside(values: Sequence[SSAValue], axis: int) -> SSAValue:
+    return result(ConcatenateOp(*values, axis=axis)) if len(values) > 1 else values[0]
+
+
+def _cut(x: SSAValue, axis: int, begin: int, end: int) -> SSAValue:
+    sizes = static_shape(x)
+    if (begin, end) == (0, sizes[axis]):
+        return x
+    return result(StridedSliceOp(x, begin=[begin], end=[end], axes=[axis], strides=[1]))
+
+
+def _mirrored(part: SSAValue, points: int, sign: int) -> SSAValue:
+    """All points of a transform of real numbers, of the first half; real parts are even, and imaginary ones odd."""
+    axis = len(shape(part)) - 1
+    rest = result(ReverseOp(_cut(part, axis, 1, points - points // 2), axes=[axis]))
+    return _beside([part, rest if sign > 0 else result(NegativeOp(rest))], axis)
 
 
 def _rotated(x: Parts, cosine: Array, sine: Array) -> Parts:

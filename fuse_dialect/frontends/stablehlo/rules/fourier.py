@@ -93,16 +93,16 @@ def _as_two_products(x: SSAValue, kind: str, split: tuple[int, int]) -> Sequence
         numbers = numbers[:1]
     *outer, _ = static_shape(numbers[0])
     lines = math.prod(outer)
-    wave = np.exp((2j if is_inverse else -2j) * np.pi / points)
-    first, turn = wave ** (_product(n, n) * m % points), wave ** (_product(n, m) % points)
+    sign = 1 if is_inverse else -1
+    turn = sign * _angles(n, m, points)
     rows = [reshape(part, [lines, n, m]) for part in numbers]
-    columns = _real_form(first)[:, : n * len(rows)]
+    columns = _real_form(sign * _angles(n, n, n))[:, : n * len(rows)]
     both = result(BatchMatmulOp(_constant(columns, x), _beside(rows, 1)))
     real, imaginary = (_cut(both, 1, begin, begin + n) for begin in (0, n))
-    turned = product((real, imaginary), (_constant(turn.real, x), _constant(turn.imag, x)))
+    turned = product((real, imaginary), (_constant(np.cos(turn), x), _constant(np.sin(turn), x)))
     kept = m // 2 + 1 if kind == "RFFT" else m
-    second = (wave ** (_product(kept, m) * n % points)) / (points if is_inverse else 1)
-    matrix = _real_form(second)[: kept if kind == "IRFFT" else None]
+    matrix = _real_form(sign * _angles(kept, m, m)) / (points if is_inverse else 1)
+    matrix = matrix[: kept if kind == "IRFFT" else None]
     made = result(BatchMatmulOp(_constant(matrix, x), _beside(list(turned), 2), transpose_b=True))
     values = [reshape(_cut(made, 1, begin, begin + kept), [lines, kept * n]) for begin in range(0, len(matrix), kept)]
     if kind == "RFFT":
@@ -111,13 +111,10 @@ def _as_two_products(x: SSAValue, kind: str, split: tuple[int, int]) -> Sequence
     return shown if kind == "IRFFT" else [pair(*shown)]
 
 
-def _product(rows: int, columns: int) -> Array:
-    return np.outer(np.arange(rows), np.arange(columns))
-
-
-def _real_form(matrix: Array) -> Array:
-    """The matrix that does to real parts above imaginary ones what a complex matrix does."""
-    return np.block([[matrix.real, -matrix.imag], [matrix.imag, matrix.real]])
+def _real_form(angles: Array) -> Array:
+    """What does to real parts above imaginary ones what a matrix of complex numbers of size 1 does."""
+    cosine, sine = np.cos(angles), np.sin(angles)
+    return np.block([[cosine, -sine], [sine, cosine]])
 
 
 def _constant(matrix: Array, like: SSAValue) -> SSAValue:

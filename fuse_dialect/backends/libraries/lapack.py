@@ -44,8 +44,11 @@ def work_size(name: str, arguments: Sequence[str | int | None], work: int) -> in
         work: Which argument the array is; the next one is its size.
 
     Raises:
-        ValueError: The routine rejects the arguments.
+        ValueError: Nobody publishes the routine, or it rejects the arguments.
     """
+    address = routine_address(name)
+    if not address:
+        raise ValueError(f"SciPy publishes no '{name}'")
     element = ctypes.c_float if name[0] == "s" else ctypes.c_double
     found, info = (element * 1)(), _INT(0)
     values: list[Any] = []
@@ -58,7 +61,7 @@ def work_size(name: str, arguments: Sequence[str | int | None], work: int) -> in
             values.append(ctypes.c_char(each.encode()))
         else:
             values.append((_INT * 8)() if each is None else _INT(each))
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(values) + 1))(routine_address(name))
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(values) + 1))(address)
     function(*map(ctypes.addressof, values), ctypes.addressof(info))
     if info.value:
         raise ValueError(f"{name} rejects its argument {-info.value}")

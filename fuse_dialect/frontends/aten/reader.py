@@ -27,6 +27,7 @@ from fuse_dialect.frontends.aten.rules import (
     elementwise,
     images,
     indexing,
+    linear_algebra,
     normalizations,
     products,
     reductions,
@@ -35,7 +36,7 @@ from fuse_dialect.frontends.aten.rules import (
 from fuse_dialect.frontends.aten.rules.table import RULES, Want
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, cast_to, shape
 
-_RULE_MODULES = (elementwise, images, indexing, normalizations, products, reductions, shapes)
+_RULE_MODULES = (elementwise, images, indexing, linear_algebra, normalizations, products, reductions, shapes)
 """Imported for the rules that they enter."""
 
 

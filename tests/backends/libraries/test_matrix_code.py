@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fuse_dialect as fd
+from fuse_dialect.backends.libraries import lapack
 
 pytest.importorskip("llvmlite")
 pytest.importorskip("scipy")
@@ -141,3 +142,29 @@ def test_transforms_are_those_of_numpy() -> None:
     imaginary, back = fd.compile(fd.parse(text), cache=False)(x)
     np.testing.assert_allclose(imaginary, np.fft.rfft(x).imag, atol=1e-4)
     np.testing.assert_allclose(back, x, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["fuse.lu", "fuse.inverse", "fuse.svdvals", "fuse.householder_qr", "fuse.eigvalsh"])
+def test_without_scipy_numpy_runs_what_has_no_kernel(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lapack, "_capsules", lambda _: {})
+    lapack.routine_address.cache_clear()
+    lapack.work_size.cache_clear()
+    results = {
+        "fuse.lu": [tensor(4, 4), tensor(4, element="i32"), tensor(4, element="i32")],
+        "fuse.inverse": [tensor(4, 4)],
+        "fuse.householder_qr": [tensor(4, 4), tensor(4)],
+    }.get(op, [tensor(4)])
+    types = ", ".join(results)
+    text = f"""func.func @main(%a: tensor<4x4xf32>) -> ({types}) {{
+      %r:{len(results)} = {op} %a : (tensor<4x4xf32>) -> ({types})
+      return {", ".join(f"%r#{place}" for place in range(len(results)))} : {types}
+    }}"""
+    try:
+        program = fd.compile(fd.parse(text), cache=False)
+        assert [kernel.family for kernel in program.kernels] == ["numpy"]
+        x = np.eye(4, dtype=np.float32) * 2
+        for found, expected in zip(program(x), fd.run(fd.parse(text), x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    finally:
+        lapack.routine_address.cache_clear()
+        lapack.work_size.cache_clear()

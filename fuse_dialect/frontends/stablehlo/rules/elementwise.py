@@ -24,6 +24,7 @@ from fuse_dialect.frontends.fuse_values import (
 )
 from fuse_dialect.frontends.stablehlo.rules.bits import BITS, bitcast, unsigned_of
 from fuse_dialect.frontends.stablehlo.rules.building import Rule, known_number, word
+from fuse_dialect.frontends.stablehlo.rules.gamma_functions import GAMMA_FUNCTIONS
 from fuse_dialect.frontends.stablehlo.rules.orders import order_key
 from fuse_dialect.frontends.stablehlo.rules.special_functions import SPECIAL_FUNCTIONS
 
@@ -175,6 +176,7 @@ def _is_infinite(*, negative: bool, positive: bool) -> Rule:
 ELEMENTWISE: Mapping[str, Rule] = {
     **BITS,
     **SPECIAL_FUNCTIONS,
+    **GAMMA_FUNCTIONS,
     "stablehlo.abs": _of(e.AbsOp),
     "stablehlo.add": _add,
     "stablehlo.and": _logical(c.LogicalAndOp, c.BitwiseAndOp),

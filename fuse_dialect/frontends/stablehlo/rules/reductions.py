@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import i1, i8
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
@@ -17,6 +17,7 @@ from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
     broadcast,
+    cast_to,
     dtype,
     reshape,
     result,
@@ -157,6 +158,10 @@ def _reduce_with_index(op: Operation, axes: Sequence[int]) -> Sequence[SSAValue]
         raise NoFuseFormError("a combination that loses a nan")
     arg, reduce, name = choices[found]
     counts = len(axes) == 1 and _counts_along(positions, axes[0])
+    if counts and dtype(x).kind == "b" and known_number(op.operands[2]) == (name == "minimum"):
+        numbers = cast_to(x, i8)
+        index = result(arg(numbers, axes=list(axes), result_types=[op.results[1].type]))
+        return [cast_to(result(reduce(numbers, axes=list(axes))), tensor(x).element_type), index]
     if counts and _starts_neutral(op.operands[2], name):
         index = result(arg(x, axes=list(axes), result_types=[op.results[1].type]))
         return [result(reduce(x, axes=list(axes))), index]

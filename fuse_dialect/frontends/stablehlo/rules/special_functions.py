@@ -14,7 +14,7 @@ from fuse_dialect.frontends.fuse_values import cast_to, result, scalar, tensor
 from fuse_dialect.frontends.stablehlo.rules.building import Rule
 
 
-def _of_floats(function: Callable[..., SSAValue]) -> Rule:
+def of_floats(function: Callable[..., SSAValue]) -> Rule:
     """The rule of a function of floats of one type.
 
     Its steps are many ops, and each would round to the type: in bf16 nothing is left of a difference or a series. So
@@ -223,7 +223,7 @@ def _polynomial(x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
     return value
 
 
-_LANCZOS = (
+LANCZOS = (
     676.520368121885098567009190444019,
     -1259.13921672240287047156078755283,
     771.3234287776530788486528258894,
@@ -235,7 +235,7 @@ _LANCZOS = (
 )
 
 
-def _lgamma(x: SSAValue) -> SSAValue:
+def lgamma(x: SSAValue) -> SSAValue:
     """Logarithm of the absolute gamma function, by reflection for numbers below 1/2.
 
     Source: C. Lanczos, "A precision approximation of the gamma function" (1964), with g = 7 and 9 terms.
@@ -244,7 +244,7 @@ def _lgamma(x: SSAValue) -> SSAValue:
     is_small = result(c.LessOp(x, half))
     z = result(b.WhereOp(is_small, result(e.NegativeOp(x)), result(b.SubtractOp(x, one))))
     series = scalar(x, 0.99999999999980993227684700473478)
-    for index, coefficient in enumerate(_LANCZOS, 1):
+    for index, coefficient in enumerate(LANCZOS, 1):
         term = result(b.DivideOp(scalar(x, coefficient), result(b.AddOp(z, scalar(x, index)))))
         series = result(b.AddOp(series, term))
     t7 = result(b.AddOp(z, scalar(x, 7.5)))
@@ -264,12 +264,12 @@ def _lgamma(x: SSAValue) -> SSAValue:
 
 
 SPECIAL_FUNCTIONS: Mapping[str, Rule] = {
-    "stablehlo.atan2": _of_floats(atan2),
-    "stablehlo.cbrt": _of_floats(_cbrt),
-    "stablehlo.exponential_minus_one": _of_floats(exponential_minus_one),
-    "stablehlo.log_plus_one": _of_floats(log_plus_one),
-    "chlo.erf_inv": _of_floats(_erf_inv),
-    "chlo.erfc": _of_floats(_erfc),
-    "chlo.lgamma": _of_floats(_lgamma),
+    "stablehlo.atan2": of_floats(atan2),
+    "stablehlo.cbrt": of_floats(_cbrt),
+    "stablehlo.exponential_minus_one": of_floats(exponential_minus_one),
+    "stablehlo.log_plus_one": of_floats(log_plus_one),
+    "chlo.erf_inv": of_floats(_erf_inv),
+    "chlo.erfc": of_floats(_erfc),
+    "chlo.lgamma": of_floats(lgamma),
 }
 """Rules by the name of the op."""

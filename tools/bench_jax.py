@@ -1,6 +1,6 @@
 """Time of JAX functions over XLA's, on one processor: scans, while loops, random numbers, and trees with `--jit`.
 
-    python tools/bench_jax.py [--rounds N] [--only PREFIX] [--strategy NAME] [--jit]
+    python tools/bench_jax.py [--rounds N] [--only PREFIX] [--strategy NAME] [--jit | --solvers]
 
 Each function is compiled by XLA (`jax.jit`) and by `fuse_dialect.compile`, from the StableHLO that JAX gives. The
 process keeps to one processor, so that neither uses threads. Results are compared first (1e-4 of the greatest element,
@@ -10,7 +10,10 @@ integers exactly), then both are called in turns, and the best of the rounds cou
 With `--jit` the functions are twenty programs with trees (`networks/jax_trees.py`), called through `fd.jit` and
 `jax.jit` with arrays of JAX; the results are arrays of JAX, too, and both times include all that calls do.
 
-Needs `pip install -e ".[jax]"`.
+With `--solvers` they are thirty programs with linear algebra, transforms and complex numbers, called in the same way
+(`networks/jax_solvers.py`). What runs on NumPy is named. Results may differ by 1e-3 of the greatest element.
+
+Needs `pip install -e ".[jax,linalg]"`.
 """
 
 # JAX is no dependency of the checks.
@@ -160,17 +163,34 @@ def measured_jit(name: str, rounds: int, strategy: str) -> tuple[float, float]:
     Raises:
         AssertionError: The results differ.
     """
-    import jax
     from networks.jax_trees import programs
 
-    function, args = programs()[name]
+    return _measured_calls(*programs()[name], rounds, strategy, 1e-4)
+
+
+def measured_solver(name: str, rounds: int, strategy: str) -> tuple[float, float]:
+    """The same of a program with linear algebra.
+
+    Raises:
+        AssertionError: The results differ.
+    """
+    from networks.jax_solvers import programs
+
+    return _measured_calls(*programs()[name], rounds, strategy, 1e-3)
+
+
+def _measured_calls(
+    function: Callable[..., Any], args: Any, rounds: int, strategy: str, near: float
+) -> tuple[float, float]:
+    import jax
+
     ours, theirs = fd.jit(function, strategy=strategy), jax.jit(function)
     for _ in range(WARM):  # arrays that come again become constants
         found = ours(*args)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(theirs(*args)), strict=True):
         if jax.numpy.issubdtype(other.dtype, jax.numpy.floating):
             most = max(1, float(abs(other).max()))
-            np.testing.assert_allclose(one, other, rtol=0, atol=1e-4 * most)
+            np.testing.assert_allclose(one, other, rtol=0, atol=near * most)
     best = [float("inf"), float("inf")]
     calls: list[Callable[[], Any]] = [lambda: ours(*args), lambda: theirs(*args)]
     for _ in range(rounds):
@@ -189,6 +209,7 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="PREFIX", help="functions whose names begin so")
     parser.add_argument("--strategy", default="tvm", help="how ops are fused (default: tvm)")
     parser.add_argument("--jit", action="store_true", help="twenty programs with trees, through fd.jit and jax.jit")
+    parser.add_argument("--solvers", action="store_true", help="thirty programs with linear algebra and transforms")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -198,6 +219,10 @@ def main() -> int:
         from networks.jax_trees import programs
 
         names, measure = list(programs()), measured_jit
+    elif options.solvers:
+        from networks.jax_solvers import programs
+
+        names, measure = list(programs()), measured_solver
     else:
         names, measure = list(FUNCTIONS), measured
     print(f"| function | ours | XLA (JAX {jax.__version__}) | ratio |\n|---|---|---|---|")

@@ -13,7 +13,7 @@
 4. A shape that depends on elements (`unique`) and differs between these runs says nothing either.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Protocol
@@ -99,8 +99,6 @@ MATRICES: frozenset[type[FuseOp]] = frozenset(
     [*ops_of(factorizations), *ops_of(linear_systems), *ops_of(fourier), linear_algebra.DetOp]
 )
 """Ops whose result is that of operands which are off by some units: what they are for is stable in this sense alone."""
-_OF_EITHER_SIGN: Mapping[type[FuseOp], Sequence[int]] = {factorizations.EighOp: (1,), factorizations.SvdOp: (0, 2)}
-"""Results that are vectors of either sign."""
 _RESIZES = (resizing.Resize2dOp, dynamic.DynResize2dOp)
 """Ops that weigh pixels by how far they are from a place."""
 _SCALED = (normalization.LayerNormOp, normalization.InstanceNormOp, normalization.GroupNormOp)
@@ -269,11 +267,35 @@ def _shifted(random: np.random.Generator, result: Array, operand: Array) -> Arra
         return np.where(np.isfinite(wide) & np.isfinite(size) & (wide != 0), wide + shift, wide).astype(result.dtype)
 
 
-def _of_any_sign(random: np.random.Generator, result: Value) -> Value:
-    """The result, half of the time with all its signs changed."""
-    if not isinstance(result, np.ndarray) or random.random() < 0.5:
-        return result
-    return -result
+def _stirred(random: np.random.Generator, operand: Value, units: float) -> Value:
+    """The operand moved by units of its greatest element everywhere: what a stable routine may be the result of."""
+    if not isinstance(operand, np.ndarray) or (unit := UNITS.get(operand.dtype.name)) is None or not operand.size:
+        return operand
+    with np.errstate(all="ignore"):
+        size = np.abs(operand.astype(np.float64))
+        most = max(float(size[np.isfinite(size)].max(initial=0)), LEAST[operand.dtype.name] / unit)
+        return (operand + random.uniform(-units, units, operand.shape) * unit * most).astype(operand.dtype)
+
+
+def _with_other_vectors(
+    random: np.random.Generator, op: factorizations.EighOp | factorizations.SvdOp, results: Sequence[Value]
+) -> list[Value]:
+    """The results with other signs of vectors, and other vectors where any that are orthogonal to the rest will do."""
+    arrays = [np.asarray(x) for x in results]
+    if isinstance(op, factorizations.EighOp):
+        values, vectors = arrays
+        return [values, vectors * random.choice([-1, 1], values.shape)[..., None, :].astype(vectors.dtype)]
+    u, s, vh = arrays
+    count = s.shape[-1]
+    signs = random.choice([-1, 1], s.shape).astype(s.dtype)
+    u = np.concatenate([u[..., :count] * signs[..., None, :], _turned(random, u[..., count:])], axis=-1)
+    rest = np.swapaxes(_turned(random, np.swapaxes(vh[..., count:, :], -1, -2)), -1, -2)
+    return [u, s, np.concatenate([vh[..., :count, :] * signs[..., None], rest], axis=-2)]
+
+
+def _turned(random: np.random.Generator, vectors: Array) -> Array:
+    count = vectors.shape[-1]
+    return vectors @ np.linalg.qr(random.normal(size=(count, count)))[0].astype(vectors.dtype) if count else vectors
 
 
 def _displaced(random: np.random.Generator, places: Value, extent: int) -> Value:
@@ -384,6 +406,8 @@ class Reference:
         # Where a formula meets a bound, half a unit need not reach beyond it.
         units = (2.0 if type(op) in ops_of(activation) else 0.5 + summed(op, operands) / 4) * self._scale
         given = [_moved_within(random, x, units) if isinstance(x, np.ndarray) else x for x in operands]
+        if type(op) in MATRICES:
+            given = [_stirred(random, x, units) for x in given]
         if isinstance(op, _SAMPLING):
             # Moved by as much as sums are, places would all lie outside.
             extent = 1 if isinstance(op, sampling.GridSampleOp) else max(np.shape(operands[0]))
@@ -393,8 +417,8 @@ class Reference:
             results = [_perhaps_zero(random, x, y) for x, y in zip(results, evaluate(op, operands), strict=True)]
         if type(op) in FORMULAS and isinstance(operands[0], np.ndarray) and isinstance(results[0], np.ndarray):
             results[0] = _shifted(random, results[0], operands[0])
-        for place in _OF_EITHER_SIGN.get(type(op), ()):
-            results[place] = _of_any_sign(random, results[place])
+        if isinstance(op, factorizations.EighOp | factorizations.SvdOp):
+            results = _with_other_vectors(random, op, results)
         if isinstance(op, normalization.LogSoftmaxOp) and isinstance(results[0], np.ndarray):
             # The logarithm of a sum next to 1 is off by what rounding that sum to its type is.
             results[0] = _shifted(random, results[0], np.ones_like(results[0]))

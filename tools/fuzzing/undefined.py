@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from fuse_dialect.dialect.fuse import ops_of
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops import factorizations, linear_systems
 from fuse_dialect.dialect.ops.broadcast import DivideOp, FloorDivideOp, ModOp, PowerOp
 from fuse_dialect.dialect.ops.comparison import LeftShiftOp, RightShiftOp
 from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
@@ -68,6 +70,11 @@ def _power(op: FuseOp, operands: Sequence[Array]) -> bool:
     return not bool(np.asarray(bad).any()) and (exponent.dtype.kind in "iu" or bool(np.isfinite(exponent).all()))
 
 
+def _matrix(op: FuseOp, operands: Sequence[Array]) -> bool:
+    """What infinities and nans in a matrix give is nans where a routine notices, and anything where it does not."""
+    return all(bool(np.isfinite(x.astype(np.float64)).all()) for x in operands if x.dtype.kind not in "biu")
+
+
 RULES: Mapping[type[FuseOp], Rule] = {
     DivideOp: _integer_division,
     FloorDivideOp: _integer_division,
@@ -78,6 +85,7 @@ RULES: Mapping[type[FuseOp], Rule] = {
     CastOp: _cast,
     BitcastOp: _bitcast,
     TakeOp: _take,
+    **dict.fromkeys((*ops_of(factorizations), *ops_of(linear_systems)), _matrix),
 }
 
 

@@ -1,6 +1,7 @@
 """Factors of the matrices in the last two axes: Cholesky, LU, QR, eigenvalues, singular values.
 
-A matrix that a routine fails on gives nans, as in JAX; `numpy.linalg` raises an error for its whole batch.
+A matrix that a routine fails on gives nans, as in JAX; `numpy.linalg` raises an error for its whole batch. Where one
+has infinities and nans, routines may notice or not: results are undefined.
 """
 
 from abc import ABC

@@ -419,6 +419,9 @@ class Reference:
             results[0] = _shifted(random, results[0], operands[0])
         if isinstance(op, factorizations.EighOp | factorizations.SvdOp):
             results = _with_other_vectors(random, op, results)
+        if type(op) in MATRICES:
+            # What overflows on the way is another infinity, or a nan, in another order.
+            results = [*map(partial(_overflown, random), results, evaluate(op, operands))]
         if isinstance(op, normalization.LogSoftmaxOp) and isinstance(results[0], np.ndarray):
             # The logarithm of a sum next to 1 is off by what rounding that sum to its type is.
             results[0] = _shifted(random, results[0], np.ones_like(results[0]))

@@ -39,10 +39,9 @@ def _fft(op: Operation) -> Sequence[SSAValue]:
     real = op.results[0] if kind == "IRFFT" else x
     if not lengths or min(lengths) < 1 or len(lengths) > len(shape(x)) or shape(real)[-len(lengths) :] != lengths:
         raise NoFuseFormError("a transform of other sizes than its operand or result has")
-    if len(lengths) == 1 and lengths[0] <= MOST_POINTS:
-        return _as_product(x, kind, lengths[0])
-    if len(lengths) == 1 and (split := _split(lengths[0])) is not None:
-        return _as_two_products(x, kind, split)
+    is_short = lengths[-1] <= MOST_POINTS or _split(lengths[-1]) is not None
+    if is_short and max(lengths[:-1], default=1) <= MOST_POINTS:
+        return _axis_by_axis(x, kind, lengths)
     axes = list(range(-len(lengths), 0))
     match kind:
         case "RFFT":
@@ -51,6 +50,37 @@ def _fft(op: Operation) -> Sequence[SSAValue]:
             return [result(IrfftOp(*parts(x), axes=axes, length=lengths[-1]))]
         case _:
             return [pair(*FftOp(*parts(x), axes=axes, inverse=kind == "IFFT").results)]
+
+
+def _axis_by_axis(x: SSAValue, kind: str, lengths: Sequence[int]) -> Sequence[SSAValue]:
+    """One axis after the other: where a half is asked for, or given, the last one is shorter to the others."""
+
+    def others(values: Parts) -> Parts:
+        for axis, points in enumerate(lengths[:-1], len(shape(values[0])) - len(lengths)):
+            values = _along(values, axis, points, is_inverse=kind in ("IFFT", "IRFFT"))
+        return values
+
+    if kind == "RFFT":
+        values = _last_axis(x, kind, lengths[-1])
+        return [pair(*others(parts(values[0])))] if len(lengths) > 1 else values
+    return _last_axis(pair(*others(parts(x))), kind, lengths[-1])
+
+
+def _last_axis(x: SSAValue, kind: str, points: int) -> Sequence[SSAValue]:
+    split = _split(points)
+    return _as_product(x, kind, points) if points <= MOST_POINTS or split is None else _as_two_products(x, kind, split)
+
+
+def _along(values: Parts, axis: int, points: int, *, is_inverse: bool) -> Parts:
+    """The transform of any axis, by a matrix on its left."""
+    sizes = static_shape(values[0])
+    view = [math.prod(sizes[:axis]), points, math.prod(sizes[axis + 1 :])]
+    given = [reshape(part, view) for part in values[: 1 if is_zero(values[1]) else 2]]
+    matrix = _real_form((1 if is_inverse else -1) * _angles(points, points, points))
+    matrix = matrix[:, : points * len(given)] / (points if is_inverse else 1)
+    both = result(BatchMatmulOp(_constant(matrix, values[0]), _beside(given, 1)))
+    real, imaginary = (reshape(_cut(both, 1, begin, begin + points), sizes) for begin in (0, points))
+    return real, imaginary
 
 
 def _as_product(x: SSAValue, kind: str, points: int) -> Sequence[SSAValue]:

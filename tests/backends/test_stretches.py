@@ -102,3 +102,27 @@ def test_indices_out_of_range_are_brought_into_it_in_a_stretch_too() -> None:
     for x in ([-1, 2, 3, -1], [-1, 2, 3, -1, 5, 6]):
         given = np.array(x, np.float32)
         np.testing.assert_allclose(program(given, table)[0], fd.run(module, given, table)[0], rtol=1e-6)
+
+
+def test_what_a_later_stretch_computes_anew_finds_what_it_reads() -> None:
+    module = fd.parse(
+        """func.func @main(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+          %zero = arith.constant dense<0.5> : tensor<f32>
+          %half = fuse.strided_slice %x, begin = [0], end = [99], strides = [2] : (tensor<?xf32>) -> tensor<?xf32>
+          %y = fuse.exp %half : tensor<?xf32>
+          %sorted = fuse.sort %y : tensor<?xf32>
+          %shape = fuse.shape_of %sorted : (tensor<?xf32>) -> tensor<1xi64>
+          %above = fuse.greater %x, %zero : (tensor<?xf32>, tensor<f32>) -> tensor<?xi1>
+          %kinds, %places, %inverse, %counts = fuse.unique %above, sorted = false : tensor<?xi1>
+          %spread = fuse.dyn_broadcast_to %zero, %shape : (tensor<f32>, tensor<1xi64>) -> tensor<?xf32>
+          %cos = fuse.cos %spread : tensor<?xf32>
+          %rows = fuse.take %x, %places, axis = 0 : (tensor<?xf32>, tensor<?xi64>) -> tensor<?xf32>
+          %tanh = fuse.tanh %rows : tensor<?xf32>
+          return %cos, %tanh : tensor<?xf32>, tensor<?xf32>
+        }"""
+    )
+    program = fd.compile(module)
+    for size in (9, 4):
+        x = np.linspace(0, 1, size, dtype=np.float32)
+        for got, wanted in zip(program(x), fd.run(module, x), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-6)

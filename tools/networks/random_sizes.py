@@ -82,7 +82,19 @@ class _Model:
         g, x = self.g, self.source()
         score = g.ReduceSum(x, [1], keepdims=0)
         mask = g.Greater(score, float(self.one_of(-9.0, 0.0, 0.5, 9.0)))
-        match self.random.integers(6):
+        match self.random.integers(8):
+            case 6:
+                at = g.Transpose(g.NonZero(g.Greater(x, float(self.one_of(-9.0, 0.25, 9.0)))), perm=[1, 0])
+                self.rows.append(g.ScatterND(x, at, g.Tanh(g.GatherND(x, at))))
+                self.rows.append(g.Cast(at, to=1) @ g.weight(2, D))
+            case 7:
+                # Of the input alone, whose boxes and scores are the same on any way.
+                rounded = g.Round(g.Mul(self.x, 4.0)) * 0.25
+                boxes, scores = g.Unsqueeze(rounded, [0]), g.Unsqueeze(g.Transpose(rounded, perm=[1, 0]), [0])
+                limit, overlap = self.one_of(1, 3, 100), np.array([self.one_of(0.2, 0.6)], F32)
+                kept = g.NonMaxSuppression(boxes, scores, np.array([limit]), overlap, np.array([-0.5], F32))
+                own = g.Squeeze(g.piece(kept, [2], [3], 1), [1])
+                self.rows.append(g.Gather(self.x, own, axis=0))
             case 0 | 1:
                 rows = g.Squeeze(g.NonZero(mask), [0])
                 kept = g.Tanh(g.Gather(x, rows, axis=0) @ g.weight(D, D))

@@ -78,15 +78,17 @@ class Stretches(Generic[ProgramT]):
         cut = _cut(graph, primitives)
         makers = {tensor: call for call in graph.calls for tensor in call.results}
         self._parts: list[Stretch[ProgramT] | Alone] = []
-        for number, part in enumerate(cut):
+        # What a later stretch computes anew it reads, too.
+        whole = [part if isinstance(part, Call) else _with_settled(part, makers, primitives) for part in cut]
+        for number, (part, calls) in enumerate(zip(cut, whole, strict=True)):
             if isinstance(part, Call):
                 self._parts.append(Alone(part))
                 continue
-            calls = _with_settled(part, makers, primitives)
+            assert not isinstance(calls, Call), "a stretch has calls"
             made = {tensor for call in calls for tensor in call.results}
             read = _read_by(calls)
             inputs = [tensor for tensor in read if tensor not in made and tensor not in graph.constants]
-            later = {*_read_by(_calls_of(cut[number + 1 :])), *graph.outputs}
+            later = {*_read_by(_calls_of(whole[number + 1 :])), *graph.outputs}
             outputs = [tensor for call in part for tensor in call.results if tensor in later]
             if outputs:
                 self._parts.append(Stretch(*make(_part_of(graph, calls, inputs, outputs)), inputs, outputs))

@@ -35,7 +35,7 @@ from fuse_dialect.frontends.onnx.classic import CLASSIC_OPERATORS
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_FORMS, REFUSED_OPERATORS
-from fuse_dialect.frontends.onnx.vendor import MICROSOFT_OPERATORS
+from fuse_dialect.frontends.onnx.vendor import BLOCKED_OPERATORS, MICROSOFT_OPERATORS
 from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.kinds.edges import plain_edges
@@ -122,12 +122,15 @@ def _onnx() -> Lines:
     yield "`python tools/onnx_coverage.py` runs ONNX's own test cases and counts."
     yield from ("", "## Read", "")
     yield textwrap.fill(" ".join(f"`{name}`" for name in sorted((*ONNX_OPERATORS, *CONTROL_FLOW))), 118)
+    blocked = ", ".join(f"`{name}`" for name in sorted(BLOCKED_OPERATORS))
     yield from ("", "## Read of onnxruntime's own", "")
     yield "Of the domain com.microsoft, and in ONNX's where ONNX has no operator of the name: what its optimizer and"
     yield "quantizer and Hugging Face's exporters write, as its kernels for processors compute it"
     yield "([ADR 66](../adr/0066-vendor-operators-are-expansions.md))."
     yield ""
     yield textwrap.fill(" ".join(f"`{name}`" for name in sorted(MICROSOFT_OPERATORS)), 118)
+    yield ""
+    yield textwrap.fill(f"Of com.microsoft.nchwc, images in blocks of channels: {blocked}.", 118)
     yield from ("", "## Read of ONNX-ML", "")
     yield "Of the domain ai.onnx.ml: trees, linear models, scalers and encoders of numbers, as scikit-learn, XGBoost"
     yield "and LightGBM are converted. `ZipMap`, a list of dictionaries, is the tensor of its numbers, a column a key."

@@ -56,6 +56,35 @@ def test_machine_code_computes_what_onnxruntime_has_recorded(name):
     assert compared(as_list(results), expected, *bounds) is None
 
 
+@pytest.mark.parametrize("block", [8, 16])
+def test_weights_in_blocks_of_channels_are_those_of_the_usual_order(block, monkeypatch):
+    from fuse_dialect.frontends.onnx.vendor import blocked
+
+    monkeypatch.setattr(blocked, "host_features", lambda: "+avx512f" if block == 16 else "+avx2")
+    random = np.random.default_rng(0)
+    x = random.standard_normal((1, 20, 5, 5)).astype(np.float32)
+    padded = -(-20 // block) * block
+    weight = random.standard_normal((block, padded, 3, 3)).astype(np.float32)
+    stored = weight.reshape(1, block, padded // block, block, 3, 3).transpose(0, 2, 4, 5, 3, 1)
+    domain = "com.microsoft.nchwc"
+    nodes = [
+        helper.make_node("ReorderInput", ["x"], ["a"], domain=domain),
+        helper.make_node("Conv", ["a", "w"], ["b"], domain=domain, pads=[1] * 4, activation="Relu"),
+        helper.make_node("ReorderOutput", ["b"], ["y"], domain=domain, channels=5),
+    ]
+    tensor = onnx.numpy_helper.from_array(np.ascontiguousarray(stored).reshape(weight.shape), "w")
+    infos = [helper.make_tensor_value_info("x", _F32, x.shape)]
+    graph = helper.make_graph(nodes, "g", infos, [helper.make_tensor_value_info("y", _F32, None)], [tensor])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    (result,) = fd.run(import_model(helper.make_model(graph, opset_imports=imports, ir_version=9)), x)
+    wide = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    expected = np.zeros((1, 5, 5, 5))
+    for row, column in np.ndindex(5, 5):
+        window = wide[0, :, row : row + 3, column : column + 3].astype(np.float64)
+        expected[0, :, row, column] = np.maximum(0, np.einsum("ocij,cij->o", weight[:5, :20], window))
+    assert np.abs(result - expected).max() < 1e-4
+
+
 def test_every_vendor_operator_has_recorded_answers():
     assert {*MICROSOFT_OPERATORS, *CLASSIC_OPERATORS} - _ALIKE == {path.stem for path in _FILES}
 

@@ -7,7 +7,9 @@ from xml.sax.saxutils import escape
 
 TOLERANCE = 1e-3
 """Greatest difference of right outputs, over the largest element."""
-TOLERANCES: Mapping[str, float] = {"f16": 2e-2, "int8-dynamic": 0.15, "int8-qdq": 0.15}
+TOLERANCES: Mapping[str, float] = {
+    "f16": 2e-2, "int8-dynamic": 0.15, "int8-qdq": 0.15, "dynamic": 0.15, "qdq": 0.15, "qoperator": 0.15
+}  # fmt: skip
 """The same of forms whose own steps are that coarse: a sum that is off by its last place may round to the next step."""
 
 

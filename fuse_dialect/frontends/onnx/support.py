@@ -1,5 +1,6 @@
 """Which nodes of a model can be imported: all that cannot are named at once, before anything is imported."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,13 @@ from fuse_dialect.frontends.onnx.classic import CLASSIC_OPERATORS
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.operators.table import Importer
-from fuse_dialect.frontends.onnx.vendor import MICROSOFT_OPERATORS
+from fuse_dialect.frontends.onnx.vendor import BLOCKED_OPERATORS, MICROSOFT_OPERATORS
+
+_BY_DOMAIN: Mapping[str, Mapping[str, Importer]] = {
+    "ai.onnx.ml": CLASSIC_OPERATORS,
+    "com.microsoft": MICROSOFT_OPERATORS,
+    "com.microsoft.nchwc": BLOCKED_OPERATORS,
+}
 
 
 def is_default_domain(domain: str) -> bool:
@@ -34,12 +41,8 @@ def importer_of(domain: str, name: str) -> Importer | None:
 
     onnxruntime writes some of its own operators into ONNX's domain, where ONNX has none of the name.
     """
-    if domain == "com.microsoft":
-        return MICROSOFT_OPERATORS.get(name)
-    if domain == "ai.onnx.ml":
-        return CLASSIC_OPERATORS.get(name)
     if not is_default_domain(domain):
-        return None
+        return _BY_DOMAIN.get(domain, {}).get(name)
     known = ONNX_OPERATORS.get(name)
     return MICROSOFT_OPERATORS.get(name) if known is None and not onnx.defs.has(name) else known
 

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from fuse_dialect.analysis.sizes import Size, integers_of, product_of, scaled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fields import PropertyValue
@@ -11,6 +13,7 @@ from fuse_dialect.dialect.ops.dynamic import DynResize2dOp
 from fuse_dialect.dialect.ops.resizing import Resize2dOp
 from fuse_dialect.dialect.types import normalize_axis
 from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode
+from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx.operators.layout import reshape_to_sizes
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.values import SizeVector, Value, size_vector
@@ -39,6 +42,12 @@ def import_upsample(node: OnnxNode) -> Value:
     return _resize(node, sizes, scales, _Sampling(node.string("mode", "nearest"), "asymmetric", "floor"))
 
 
+def resize_to_multiples(node: OnnxNode, scales: Sequence[int], *, mode: str, coordinates: str) -> Value:
+    """The first operand with every axis so many times as long."""
+    factors = [float(scale) for scale in scales]
+    return _resize(node, _scaled(node, factors), factors, _Sampling(mode, coordinates, "floor"))
+
+
 def _scaled(node: OnnxNode, scales: Sequence[float]) -> list[int | Size]:
     """Each size times its scale."""
     sizes = node.sizes(node.operand(0))
@@ -49,7 +58,14 @@ def _scaled(node: OnnxNode, scales: Sequence[float]) -> list[int | Size]:
 
 @OPERATORS.operator("Resize")
 def import_resize(node: OnnxNode) -> Value:
-    """`resize2d`, or `dyn_resize2d` to a size that depends on the input of the model."""
+    """`resize2d`, or `dyn_resize2d` to a size that depends on the input of the model.
+
+    Between integers, numbers are cut off after they were computed in f32, as by onnxruntime.
+    """
+    x = node.operand(0)
+    if node.string("mode", "nearest") != "nearest" and node.dtype(x).kind in "iu":
+        real = cast_to(node, x, np.dtype(np.float32))
+        return cast_to(node, import_resize(replace(node, operands=(real, *node.operands[1:]))), node.dtype(x))
     if node.opset < 11:
         scales = node.constant_reals(1)
         sizes = _scaled(node, scales)

@@ -9,6 +9,7 @@ from fuse_dialect.frontends.onnx.operators.table import Importer, OperatorTable
 from fuse_dialect.frontends.onnx.vendor import (
     activations,
     attention,
+    blocked,
     norms,
     products,
     quantized,
@@ -26,3 +27,5 @@ _FAMILIES: tuple[OperatorTable, ...] = (
 
 MICROSOFT_OPERATORS: dict[str, Importer] = {name: importer for family in _FAMILIES for name, importer in family.items()}
 """Importer by operator name, for the domain com.microsoft."""
+BLOCKED_OPERATORS: dict[str, Importer] = dict(blocked.OPERATORS)
+"""The same for the domain com.microsoft.nchwc."""

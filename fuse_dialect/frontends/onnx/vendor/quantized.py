@@ -7,6 +7,7 @@ way between two may become the other one.
 Source: onnxruntime, core/mlas/lib/qladd.cpp, qlmul.cpp, qlgavgpool.cpp and contrib_ops/cpu/quantization.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -152,10 +153,13 @@ def import_qlinear_softmax(node: OnnxNode) -> Value:
     """`softmax` times the whole part of 1 / scale, rounded; over all further axes where `opset` is below 13."""
     x = real_numbers(node, 0)
     axis = node.integer("axis", -1)
-    shape = node.static_shape(x)
-    axis = normalize_axis(axis, len(shape))
-    whole = reshape(node, x, [*shape[:axis], int(np.prod(shape[axis:]))]) if node.integer("opset") < 13 else x
-    shares = reshape(node, node.emit(SoftmaxOp, whole, axis=axis), shape)
+    axis = normalize_axis(axis, node.rank(x))
+    if node.integer("opset") < 13:
+        shape = node.static_shape(x)
+        whole = reshape(node, x, [*shape[:axis], math.prod(shape[axis:])])
+        shares = reshape(node, node.emit(SoftmaxOp, whole, axis=axis), shape)
+    else:
+        shares = node.emit(SoftmaxOp, x, axis=axis)
     factor = node.emit(FloorOp, node.emit(DivideOp, Constant(np.ones((), np.float32)), parameter(node, 3)))
     return rounded(node, node.emit(MultiplyOp, shares, factor), zero_point(node, 4, node.operand(0)))
 

@@ -10,7 +10,7 @@ random; an open size is 7 then.
 Every model has a process of its own, with a limit on its time and its memory. Both engines get the same inputs. Their
 outputs are compared first: a model whose outputs differ by more than 1e-3 of the largest element (f16 2e-2, 8 bits
 0.15) counts as wrong, not as fast. Then they are timed in turns, and the best time of each counts: on one thread the
-time of that thread, so that a machine that others use tells the same, else the time that passes. A model of open sizes
+time of the process, so that a machine that others use tells the same, else the time that passes. A model of open sizes
 is called twice before that, so that it is compiled for its sizes. Losses come first.
 
 With `--json FILE` each row is kept as soon as it is measured, and those that are there are not measured again.

@@ -35,6 +35,7 @@ from fuse_dialect.frontends.onnx.classic import CLASSIC_OPERATORS
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_FORMS, REFUSED_OPERATORS
+from fuse_dialect.frontends.onnx.sequences import SEQUENCE_OPERATORS
 from fuse_dialect.frontends.onnx.vendor import BLOCKED_OPERATORS, MICROSOFT_OPERATORS
 from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
@@ -121,7 +122,9 @@ def _onnx() -> Lines:
     yield "list and that ONNX defines by others, such as `Attention` or `HannWindow`, is expanded into them."
     yield "`python tools/onnx_coverage.py` runs ONNX's own test cases and counts."
     yield from ("", "## Read", "")
-    yield textwrap.fill(" ".join(f"`{name}`" for name in sorted((*ONNX_OPERATORS, *CONTROL_FLOW))), 118)
+    yield textwrap.fill(
+        " ".join(f"`{name}`" for name in sorted((*ONNX_OPERATORS, *CONTROL_FLOW, *SEQUENCE_OPERATORS))), 118
+    )
     blocked = ", ".join(f"`{name}`" for name in sorted(BLOCKED_OPERATORS))
     yield from ("", "## Read of onnxruntime's own", "")
     yield "Of the domain com.microsoft, and in ONNX's where ONNX has no operator of the name: what its optimizer and"

@@ -26,6 +26,7 @@ from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW, import_contro
 from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.opaque import import_opaque
 from fuse_dialect.frontends.onnx.operators.sizes import import_on_sizes
+from fuse_dialect.frontends.onnx.sequences import SEQUENCE_OPERATORS, ValueList, import_sequence_operator
 from fuse_dialect.frontends.onnx.sources import node_location
 from fuse_dialect.frontends.onnx.support import (
     check_operands,
@@ -60,6 +61,7 @@ class _GraphImporter:
         self._model = model
         self._allow_unsupported = allow_unsupported
         self._values: dict[ir.Value, Value] = {}
+        self._sequences: dict[ir.Value, ValueList] = {}
         self._graph = model.graph
         self._inputs = [value for value in self._graph.inputs if value.name not in self._graph.initializers]
         self._block = Block(arg_types=[_input_type(value) for value in self._inputs])
@@ -105,6 +107,8 @@ class _GraphImporter:
             self._values[value] = Constant(tensor_array(value.const_value, self._builder.budget), name)
 
     def _value_of(self, value: ir.Value, user: str) -> Value:
+        if value in self._sequences:
+            raise UnsupportedFormError(f"{user} uses the sequence '{value.name}' as a tensor, which is not supported")
         try:
             return self._values[value]
         except KeyError:
@@ -115,14 +119,19 @@ class _GraphImporter:
             self._builder.location = node_location(node)
             results = self._import_node(node)
             for index, output in enumerate(node.outputs):
-                if index < len(results):
-                    self._bind(output, results[index])
+                result = results[index] if index < len(results) else None
+                if isinstance(result, ValueList):
+                    self._sequences[output] = result
+                elif result is not None:
+                    self._bind(output, result)
                 elif output.uses() or output.is_graph_output():
                     raise FuseError(f"{self._describe(node)}: result {index} is not supported")
 
-    def _import_node(self, node: ir.Node) -> Sequence[Value]:
+    def _import_node(self, node: ir.Node) -> Sequence[Value | ValueList]:
         """The node's results; any failure names the node."""
         try:
+            if (results := self._of_sequences(node)) is not None:
+                return results
             operands = tuple(None if value is None else self._value_of(value, "the node") for value in node.inputs)
             view = OnnxNode(node, opset_of(self._model, node), operands, self._builder)
             return self._dispatch(node, view)
@@ -137,6 +146,22 @@ class _GraphImporter:
             # A node of an invalid model can break any expectation of its importer: too few operands, a rank of 0.
             message = f"{self._describe(node)}: is not valid ({type(error).__name__}: {_first_line(error)})"
             raise FuseError(message) from error
+
+    def _of_sequences(self, node: ir.Node) -> Sequence[Value | ValueList] | None:
+        """The result of a node that makes or reads a sequence, `None` for other nodes."""
+        first = node.inputs[0] if node.inputs else None
+        given = None if first is None else self._sequences.get(first)
+        if not is_default_domain(node.domain):
+            return None
+        if node.op_type == "Identity" and given is not None:
+            return (given,)
+        if node.op_type not in SEQUENCE_OPERATORS:
+            return None
+        tensors = [None if value is None or value in self._sequences else value for value in node.inputs]
+        operands = tuple(None if value is None else self._value_of(value, "the node") for value in tensors)
+        view = OnnxNode(node, opset_of(self._model, node), operands, self._builder)
+        check_operands(node, view.opset)
+        return (import_sequence_operator(view, given),)
 
     def _inputs_behind(self, node: ir.Node, operand: str) -> list[str]:
         """The model's inputs from which an operand is computed."""

@@ -1,7 +1,7 @@
 """ONNX's operators that are not read, and why: every operator is in the table, has a definition, or stands here."""
 
 _STRINGS = "strings are no tensors of numbers"
-_SEQUENCES = "the dialect has no sequences; a model that makes and uses one is exported with tensors in its place"
+_SEQUENCES = "it is a loop over a sequence; a sequence of known length is read where no loop changes it"
 _OPTIONAL = "the dialect has no values that may be missing"
 _RANDOM = "random numbers are not the same on two machines; only what a model computes at inference is read"
 _TRAINING = "training is no subject of this project"
@@ -11,12 +11,6 @@ _RARE = "no model that we know of uses it today"
 
 _REASONS: tuple[tuple[str, str, str], ...] = (
     (_STRINGS, "", "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"),
-    (
-        _SEQUENCES,
-        "",
-        "ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
-        "SplitToSequence",
-    ),
     (_OPTIONAL, "", "Optional"),
     (_RANDOM, "", "Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"),
     ("decoding of image files", "", "ImageDecoder"),
@@ -36,7 +30,7 @@ EXPANDED_INTO_REFUSED = {"Bernoulli": _RANDOM, "SequenceMap": _SEQUENCES}
 REFUSED_FORMS = {
     "Cast": "rounding up or down to `f8E8M0FNU`: only to the nearest",
     "Dropout": "training with a share that is not 0: " + _RANDOM,
-    "Identity, If, Loop": "values that are sequences or optional",
+    "Identity, If, Loop": "values that are sequences or optional, as states, inputs and results",
     "Loop, Scan and others": "shapes and bounds that are computed when the model runs, where an operator needs them "
     "before",
     "Scan": "opset 8, with a batch axis",

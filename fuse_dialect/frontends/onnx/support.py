@@ -12,6 +12,7 @@ from fuse_dialect.frontends.onnx.classic import CLASSIC_OPERATORS
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.operators.table import Importer
+from fuse_dialect.frontends.onnx.sequences import SEQUENCE_OPERATORS
 from fuse_dialect.frontends.onnx.vendor import BLOCKED_OPERATORS, MICROSOFT_OPERATORS
 
 _BY_DOMAIN: Mapping[str, Mapping[str, Importer]] = {
@@ -33,7 +34,9 @@ def is_supported(node: ir.Node) -> bool:
 
 def is_known_operator(domain: str, name: str) -> bool:
     """Whether a table has an operator."""
-    return importer_of(domain, name) is not None or (is_default_domain(domain) and name in CONTROL_FLOW)
+    return importer_of(domain, name) is not None or (
+        is_default_domain(domain) and name in (*CONTROL_FLOW, *SEQUENCE_OPERATORS)
+    )
 
 
 def importer_of(domain: str, name: str) -> Importer | None:

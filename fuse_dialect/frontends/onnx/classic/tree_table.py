@@ -196,13 +196,15 @@ class _Rows:
         return max(heights, default=0)
 
 
-def leaf_weights(table: TreeTable, nodes: Sequence[Node], targets: int, missing: float = 0.0) -> Array:
-    """The weights of each row, f32 [rows, targets]; those of nodes that are no leaves are never read.
+def leaf_weights(
+    table: TreeTable, nodes: Sequence[Node], targets: int, dtype: "np.dtype[np.generic]", missing: float = 0.0
+) -> Array:
+    """The weights of each row, [rows, targets]; those of nodes that are no leaves are never read.
 
     Raises:
         FuseError: A leaf has a weight for a target that does not exist.
     """
-    by_node = np.full((len(nodes), targets), missing, np.float32)
+    by_node = np.full((len(nodes), targets), missing, dtype)
     for number, node in enumerate(nodes):
         for target, weight in node.weights.items():
             if not 0 <= target < targets:

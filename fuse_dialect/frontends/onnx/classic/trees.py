@@ -55,6 +55,7 @@ OPERATORS = OperatorTable()
 
 _UNROLLED = 12
 """Steps that are ops one after the other; more are a loop."""
+_F32 = np.dtype(np.float32)
 _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 
@@ -67,7 +68,7 @@ def import_tree_regressor(node: OnnxNode) -> Value:
 @OPERATORS.operator("TreeEnsemble")
 def import_tree_ensemble(node: OnnxNode) -> Value:
     """The same, with trees and words as lists of numbers."""
-    scores = _scores(node, ensemble_of_leaves(node))
+    scores = _scores(node, ensemble_of_leaves(node), node.dtype(node.operand(0)))
     words = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
     number = node.integer("post_transform", 0)
     if not 0 <= number < len(words):
@@ -108,8 +109,8 @@ def import_tree_classifier(node: OnnxNode) -> Sequence[Value]:
     return (chosen_label(node, score, bound, names), transformed(node, scores))
 
 
-def _scores(node: OnnxNode, ensemble: Ensemble) -> Value:
-    """The weights of all trees together, [N, targets]."""
+def _scores(node: OnnxNode, ensemble: Ensemble, dtype: "np.dtype[np.generic]" = _F32) -> Value:
+    """The weights of all trees together, [N, targets], of a type."""
     x = node.operand(0)
     if node.rank(x) == 1:
         x = expand_dims(node, x, [0])
@@ -119,7 +120,7 @@ def _scores(node: OnnxNode, ensemble: Ensemble) -> Value:
     table = tree_table(ensemble.nodes, ensemble.roots, node.static_shape(x, 1)[0], node.dtype(x))
     places = _walk(node, _without_nan(node, x, table), table)
     fills = {"MIN": np.inf, "MAX": -np.inf}
-    weights = leaf_weights(table, ensemble.nodes, ensemble.targets, fills.get(ensemble.aggregate, 0.0))
+    weights = leaf_weights(table, ensemble.nodes, ensemble.targets, dtype, fills.get(ensemble.aggregate, 0.0))
     node.builder.budget.spend("the table of trees", bytes=weights.nbytes + 16 * len(table.nodes))
     if ensemble.targets == 1:
         reached = node.emit(TakeOp, Constant(weights[:, 0]), places, axis=0, mode="fast")
@@ -129,7 +130,7 @@ def _scores(node: OnnxNode, ensemble: Ensemble) -> Value:
     if ensemble.targets == 1:
         result = expand_dims(node, result, [1])
     if ensemble.base is not None:
-        result = node.emit(AddOp, result, Constant(ensemble.base.astype(np.float32)))
+        result = node.emit(AddOp, result, Constant(ensemble.base.astype(dtype)))
     return result
 
 

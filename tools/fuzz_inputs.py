@@ -119,9 +119,19 @@ def _in_generic_form(text: bytes) -> bytes:
     return stream.getvalue().encode()
 
 
+def _vendor_models() -> list[bytes]:
+    """Models of one operator of com.microsoft or ai.onnx.ml each."""
+    models: list[bytes] = []
+    for path in sorted((ROOT / "tests" / "data" / "vendor").glob("*.npz")):
+        with np.load(path) as data:
+            models += [data[name].tobytes() for name in data.files if name.endswith(".model")]
+    return models
+
+
 def model_corpus(*, wide: bool = False) -> list[bytes]:
     """Small models: those of the documentation, and small traps; `wide` adds those of ONNX's own tests of operators."""
     models = [path.read_bytes() for path in sorted((ROOT / "docs" / "examples").glob("*.onnx"))]
+    models += _vendor_models()
     models += [trap.make(4) for trap in TRAPS if trap.extension == "onnx" and trap.name != "onnx-ranges"]
     if wide:
         # Imported here: it makes the models by running all cases, which takes seconds.

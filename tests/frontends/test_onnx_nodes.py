@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 _SCRIPT = Path(__file__).parents[2] / "tools" / "onnx_coverage.py"
-_FLOOR = {"1.23": 1784}
+_FLOOR = {"1.23": 1787}
 """Cases that pass, by version of onnx; its releases add and drop cases."""
 _GOAL = 400
 

@@ -155,9 +155,9 @@ def import_feature_vectorizer(node: OnnxNode) -> Value:
 
 def _of_width(node: OnnxNode, x: Value, width: int) -> Value:
     x = expand_dims(node, x, [0]) if node.rank(x) == 1 else x
-    own = node.static_shape(x, 1)[0]
     if node.rank(x) != 2 or width < 0:
         raise FuseError(f"expects rows of features, got {node.type_of(x)}")
+    own = node.static_shape(x, 1)[0]
     if own > width:
         return node.emit(StridedSliceOp, x, begin=[0], end=[width], strides=[1], axes=[1])
     if own < width:
@@ -169,6 +169,8 @@ def _of_width(node: OnnxNode, x: Value, width: int) -> Value:
 def import_array_feature_extractor(node: OnnxNode) -> Value:
     """`take` along the last axis; of a vector a matrix of one row."""
     x = node.operand(0)
+    if node.rank(x) == 0:
+        raise FuseError("expects a vector of features or more, got a number")
     places = reshape_to_sizes(node, node.operand(1), [-1]) if node.rank(node.operand(1)) != 1 else node.operand(1)
     if isinstance(places, Constant):
         size = node.static_shape(x, -1)[0]

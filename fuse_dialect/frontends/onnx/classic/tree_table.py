@@ -82,6 +82,11 @@ class _Rows:
 
     def __init__(self, nodes: Sequence[Node], features: int, dtype: "np.dtype[np.generic]"):
         self._nodes, self._count, self._dtype = nodes, features, dtype
+        thresholds = np.array([node.threshold for node in nodes]).astype(dtype)
+        self._numbers: list[float] = thresholds.tolist()
+        """The threshold of each node, as its type has it."""
+        self._numbers_before: list[float] = np.nextafter(thresholds, np.asarray(-np.inf, dtype)).tolist()
+        """What is not greater than this is less than the threshold (3)."""
         self._seen = bytearray(len(nodes))
         self._nodes_of: list[int] = []
         self._thresholds: list[float] = []
@@ -137,7 +142,8 @@ class _Rows:
                 name = self._nodes[child].name
                 raise FuseError(f"{what} is {name}, which is reached twice: the trees have a cycle")
             self._seen[child] = 1
-        threshold, below = self._rounded(node.threshold), self._before(node.threshold)
+        number = self._nodes_of[row]
+        threshold, below = self._numbers[number], self._numbers_before[number]
         yes, no, nan = node.if_true, node.if_false, node.nan_is_true
         match node.mode:
             case "BRANCH_LEQ":
@@ -165,15 +171,6 @@ class _Rows:
         self._row(right)
         self._children[row] = child
         return child
-
-    def _rounded(self, threshold: float) -> float:
-        """The threshold as its type has it."""
-        return float(np.asarray(threshold).astype(self._dtype))
-
-    def _before(self, threshold: float) -> float:
-        """The number before a threshold: what is not greater is less than the threshold."""
-        number = np.asarray(threshold).astype(self._dtype)
-        return float(np.nextafter(number, np.asarray(-np.inf, self._dtype)))
 
     def table(self, roots: Sequence[int]) -> TreeTable:
         """All rows."""

@@ -45,7 +45,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.backends.runtime.entry_graph": "Primitive.is_view drop-term 6 8",
     "fuse_dialect.backends.runtime.entry_reader": "_Reader._call drop-element 3",
     "fuse_dialect.backends.runtime.executable": """
-        Executable._add_slots operand 0 1; Executable._want_constants other-truth 0; Executable.delivered drop-term 3;
+        Executable._add_slots operand 0 1; Executable._want_constants other-truth 0; Executable._delivered drop-term 3;
         Executable.run_numpy first 2
     """,
     "fuse_dialect.backends.runtime.flow": """

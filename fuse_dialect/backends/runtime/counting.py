@@ -14,7 +14,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import CFUNCTYPE, c_int64
 from dataclasses import dataclass, field
-from enum import IntEnum, auto
 from math import prod
 from typing import Any, TypeAlias, cast
 
@@ -23,6 +22,7 @@ from xdsl.dialects import func
 from xdsl.ir import BlockArgument
 
 from fuse_dialect.backends.backend import Packing
+from fuse_dialect.backends.runtime.count_words import COUNT_WORDS, KEY_KINDS
 from fuse_dialect.backends.types import OPEN, Shape, TensorType
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.dynamic import DynTopkOp
@@ -32,27 +32,8 @@ from fuse_dialect.dialect.types import normalize_axis
 from fuse_dialect.loops.orders import RUN
 from fuse_dialect.process_wide import Once
 
-
-class CountWord(IntEnum):
-    """The words of a call that counts before its addresses (2)."""
-
-    RECORD = 0
-    SECTION = auto()
-    WORDS = auto()
-    ATOMS = auto()
-
-
-COUNT_WORDS = len(CountWord)
 _SOME_BOXES = 4096
 """A limit of suppression up to which there is room for as many boxes as it says."""
-KEY_KINDS = (
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-)
-"""Types whose elements are put in order, by the number that records have for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fuse_dialect.backends.assembler.builder import Function, Module, Parameter
 from fuse_dialect.backends.assembler.values import F32, F64, I1, I8, I16, I32, I64, PTR, Type, Value, constant
 from fuse_dialect.backends.assembler.word_sort import sort_function
-from fuse_dialect.backends.runtime.counting import KEY_KINDS, CountWord
+from fuse_dialect.backends.runtime.count_words import KEY_KINDS, CountWord
 from fuse_dialect.backends.runtime.size_code import FOLLOW_SECTION, at, write_sections
 from fuse_dialect.backends.types import STOP
 from fuse_dialect.loops.orders import RUN

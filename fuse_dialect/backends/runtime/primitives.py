@@ -15,7 +15,8 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
-from fuse_dialect.backends.runtime.counting import COUNT_WORDS, CountingOp
+from fuse_dialect.backends.runtime.count_words import COUNT_WORDS
+from fuse_dialect.backends.runtime.counting import CountingOp
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
 from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, result_shapes, size_arithmetic
 from fuse_dialect.backends.types import Shape, TensorType

@@ -105,3 +105,10 @@ def test_ops_know_the_module_and_the_line() -> None:
     assert "layer.0" in located[0]
     assert "model.py" in located[0]
     assert "%y = fuse.exp %x" in fd.text(module)
+
+
+def test_a_range_of_integers_counts_with_integers() -> None:
+    meta = TensorMeta((2,), np.dtype(np.int64))
+    node = Call("y", "aten.arange.start_step", (-0.9, 2.1, 2.0), {}, (meta,), "", ("model.py", 1))
+    (found,) = fd.run(module_of(AtenGraph([], [node], [Ref("y")])))
+    np.testing.assert_array_equal(found, [0, 2])  # PyTorch: -0.9 is 0 before it counts

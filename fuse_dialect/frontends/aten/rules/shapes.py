@@ -261,7 +261,10 @@ def iota(want: Want, length: int, *, start: int, step: int, **options: Any) -> S
 
 def _counting(want: Want, start: float, step: float) -> SSAValue:
     count = want.shape[0]
-    if all(isinstance(number, int) for number in (start, step)) and want.dtype.kind in "iu" and step > 0:
+    if want.dtype.kind in "iu":
+        # Both are integers before PyTorch counts (`arange_out` in RangeFactories.cpp); the length is that of the floats.
+        start, step = int(start), int(step)
+    if want.dtype.kind in "iu" and step > 0:
         end = float(start + count * step)
         kind = TensorType(element_type_of(want.dtype), [count])
         return made(ArangeOp(start=float(start), stop=end, step=float(step), result_types=[kind]))

@@ -262,7 +262,7 @@ def iota(want: Want, length: int, *, start: int, step: int, **options: Any) -> S
 def _counting(want: Want, start: float, step: float) -> SSAValue:
     count = want.shape[0]
     if want.dtype.kind in "iu":
-        # Both are integers before PyTorch counts (`arange_out` in RangeFactories.cpp); the length is that of the floats.
+        # Both are integers before PyTorch counts (`arange_out` in RangeFactories.cpp); its length is that of floats.
         start, step = int(start), int(step)
     if want.dtype.kind in "iu" and step > 0:
         end = float(start + count * step)

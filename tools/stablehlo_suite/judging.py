@@ -23,7 +23,8 @@ from stablehlo_suite.constants import Array
 _FARTHEST = 2**64 - 1
 _ADDS = re.compile(r"stablehlo\.add\b")
 _COMBINES = re.compile(r"stablehlo\.(?:reduce|reduce_window|scatter|select_and_scatter)\b")
-_PRODUCTS = re.compile(r"stablehlo\.(?:dot_general|convolution|dynamic_conv|triangular_solve)\b")
+_PRODUCTS = re.compile(r"stablehlo\.(?:fft|dot_general|convolution|dynamic_conv|triangular_solve)\b")
+_LENGTHS = re.compile(r"stablehlo\.fft[^\n]*length = \[([^\]]*)\]")
 _OP = re.compile(r"\b(?:stablehlo|chlo)\.(?!constant|custom_call)(\w+)")
 _ROUNDED = re.compile(
     r"(?:stablehlo\.(?:log|log_plus_one|exponential|exponential_minus_one|power|cosine|sine|tanh|logistic)"
@@ -48,12 +49,25 @@ def functions_in(case: Case) -> int:
     return len(_ROUNDED.findall(case.text))
 
 
-def is_near_sum(check: Check, actual: Array, expected: Array) -> bool:
-    """Whether a sum is within the check's units, or within its tolerance, at the scale of all sums (1)."""
-    if check.kind != "close" or actual.dtype.kind in "biuc" or not np.isfinite(expected).all():
+def sums_in(case: Case) -> int:
+    """How many sums follow one another for one element: a transform has one for each axis."""
+    return max([len(each.split(",")) for each in _LENGTHS.findall(case.text)], default=1)
+
+
+def is_near_sum(check: Check, actual: Array, expected: Array, sums: int = 1) -> bool:
+    """Whether a sum, or so many after one another, is within the check's units at the scale of all sums (1)."""
+    if actual.dtype.kind == "c" and actual.shape == expected.shape and actual.dtype == expected.dtype:
+        return is_near_sum(check, parts_of(actual), parts_of(expected), sums)
+    if (
+        check.kind != "close"
+        or actual.dtype.kind in "biuc"
+        or actual.shape != expected.shape
+        or not np.isfinite(expected).all()
+    ):
         return False
     scale = np.spacing(np.abs(expected).max(initial=0))
-    return bool((np.abs(actual.astype(np.float64) - expected.astype(np.float64)) <= check.ulps[1] * float(scale)).all())
+    bound = sums * check.ulps[1] * float(scale)
+    return bool((np.abs(actual.astype(np.float64) - expected.astype(np.float64)) <= bound).all())
 
 
 def exact_function(case: Case, inputs: Sequence[Array]) -> Array | None:
@@ -83,11 +97,15 @@ def complaint(check: Check, actual: Array, expected: Array) -> str:
     return f"{np.count_nonzero(~good)} of {good.size} differ, at {where} {got} is not {wanted} ({check.kind})"
 
 
+def parts_of(numbers: Array) -> Array:
+    """Real and imaginary parts of complex numbers, along a last axis."""
+    part = np.dtype(f"float{numbers.dtype.itemsize * 4}")
+    return np.stack([numbers]).view(part).reshape(*numbers.shape, 2)
+
+
 def _good(check: Check, actual: Array, expected: Array) -> npt.NDArray[np.bool_]:
     if actual.dtype.kind == "c":
-        part = np.dtype(f"float{actual.dtype.itemsize * 4}")
-        pairs = (np.stack([each]).view(part).reshape(*each.shape, 2) for each in (actual, expected))
-        return np.logical_and.reduce(_good(check, *pairs), axis=-1)
+        return np.logical_and.reduce(_good(check, parts_of(actual), parts_of(expected)), axis=-1)
     if actual.dtype.kind in "biu" or check.kind == "eq":
         return same(actual, expected)
     if check.kind == "almost_eq":

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -16,7 +17,7 @@ from fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse import ConvertSt
 from fuse_dialect.fusion.inline import InlinePass
 from stablehlo_suite.cases import Case, Check, cases_of
 from stablehlo_suite.constants import Array, UnreadableError, read_dense, read_type
-from stablehlo_suite.judging import complaint, exact_function, functions_in, is_near_sum, sums_up
+from stablehlo_suite.judging import complaint, exact_function, functions_in, is_near_sum, parts_of, sums_in, sums_up
 
 FUNCTION_ULPS = 3
 """Greatest distance of a function from its value in f64: the suite's own limit."""
@@ -96,7 +97,7 @@ def _verdict(case: Case, way: str) -> Verdict:
         inputs = [read_dense(each.dense, read_type(each.type)) for each in case.inputs]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results = WAYS[way](module, case.entry, inputs)
+            results = WAYS[way](module, case.entry, [*map(_in_pairs, inputs)])
         wrong = _complaints(case, inputs, results)
     except UnreadableError as error:
         return of(Outcome.REFUSED, str(error))
@@ -108,6 +109,18 @@ def _verdict(case: Case, way: str) -> Verdict:
     return of(Outcome.WRONG, wrong) if wrong else of(Outcome.RIGHT)
 
 
+def _in_pairs(array: Array) -> Array:
+    """Complex numbers as programs take them."""
+    return parts_of(array) if array.dtype.kind == "c" else array
+
+
+def _of_pairs(actual: Array, expected: Array) -> Array:
+    """Complex numbers of pairs that a program gives, where these are expected."""
+    if expected.dtype.kind != "c" or actual.dtype.itemsize * 2 != expected.dtype.itemsize:
+        return actual
+    return np.ascontiguousarray(actual).view(expected.dtype).reshape(actual.shape[:-1])
+
+
 def _complaints(case: Case, inputs: Sequence[Array], results: Sequence[Array]) -> str:
     exact = exact_function(case, inputs)
     for number, check in enumerate(case.checks):
@@ -116,13 +129,14 @@ def _complaints(case: Case, inputs: Sequence[Array], results: Sequence[Array]) -
             expected = results[check.expected]
         else:
             expected = read_dense(check.expected.dense, read_type(check.expected.type))
+        actual = _of_pairs(actual, expected)
         wrong = complaint(check, actual, expected)
         if wrong and check.kind == "close" and (several := functions_in(case)) > 1:
             wrong = complaint(replace(check, ulps=(check.ulps[0], several * check.ulps[1])), actual, expected)
         if wrong and exact is not None:
             within = Check("close", check.expected, ulps=(0, FUNCTION_ULPS))
             wrong = complaint(within, actual, exact)
-        if wrong and not (sums_up(case) and is_near_sum(check, actual, expected)):
+        if wrong and not (sums_up(case) and is_near_sum(check, actual, expected, sums_in(case))):
             return f"result {number}: {wrong}"
     return ""
 

@@ -1,0 +1,42 @@
+"""Linear algebra of PyTorch through `torch.compile`: what it computes, and that errors of singular matrices stay."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("llvmlite")
+
+pytestmark = pytest.mark.slow
+
+FUNCTIONS = {
+    "solve": lambda a, b: torch.linalg.solve(a, b),
+    "inv": lambda a, b: torch.linalg.inv(a),
+    "det": lambda a, b: torch.linalg.det(a),
+    "slogdet": lambda a, b: torch.linalg.slogdet(a),
+    "cholesky": lambda a, b: torch.linalg.cholesky(a @ a.mT + torch.eye(5)),
+    "cholesky_solve": lambda a, b: torch.cholesky_solve(b, torch.linalg.cholesky(a @ a.mT + torch.eye(5))),
+    "qr": lambda a, b: torch.linalg.qr(a[:, :3]),
+    "eigh": lambda a, b: torch.linalg.eigh(a + a.mT)[0],
+    "svd": lambda a, b: torch.linalg.svd(a[:, :3], full_matrices=False)[1],
+    "triangular": lambda a, b: torch.linalg.solve_triangular(a, b, upper=True),
+    "lu": lambda a, b: torch.linalg.lu_factor(a),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_those_of_pytorch(name: str) -> None:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    a, b = torch.rand(5, 5) + 2 * torch.eye(5), torch.rand(5, 2)
+    expected, found = FUNCTIONS[name](a, b), torch.compile(FUNCTIONS[name], backend="fuse_dialect")(a, b)
+    many = isinstance(expected, tuple)
+    for one, other in zip(found if many else [found], expected if many else [expected], strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("function", [torch.linalg.inv, torch.linalg.cholesky], ids=["inv", "cholesky"])
+def test_matrices_that_fail_are_errors_as_in_pytorch(function) -> None:
+    torch._dynamo.reset()
+    with pytest.raises(RuntimeError, match="could not be completed|singular"):
+        torch.compile(function, backend="fuse_dialect")(torch.zeros(3, 3))

@@ -85,6 +85,13 @@ def test_magnitudes_and_quotients_overflow_no_earlier_than_they_must() -> None:
     assert not is_equal.any()
 
 
+def test_logarithms_of_numbers_whose_size_is_none() -> None:
+    z = np.array([1.7e308 + 1.7e308j, np.inf + 1j, 1e-320, -2])
+    text = f"func.func @main(%z: {C.format(4)}) -> {C.format(4)} {{\n  %0 = stablehlo.log %z : {C.format(4)}\n"
+    found = of_pairs(fd.run(fd.parse(f"{text}  return %0 : {C.format(4)}\n}}"), in_pairs(z))[0])
+    np.testing.assert_allclose(found, np.log(z), rtol=1e-14)
+
+
 def test_elements_move_and_add_up() -> None:
     z = numbers(4, 6)
     text = f"""func.func @main(%z: {C.format("4x6")}) -> ({C.format("6x4")}, {C.format(6)}, {C.format("2x3")}) {{
@@ -166,9 +173,15 @@ def test_transforms_of_several_axes() -> None:
         (f"stablehlo.fft %z, type = FFT, length = [3] : ({C.format(4)}) -> {C.format(4)}", "other sizes"),
         (f"stablehlo.compare LT, %z, %z : ({C.format(4)}, {C.format(4)}) -> tensor<4xi1>", "an order of complex"),
         (f"stablehlo.cbrt %z : {C.format(4)}", "complex"),
+        (
+            f"stablehlo.reduce(%z init: %n) applies stablehlo.multiply across dimensions = [0] "
+            f": ({C.format(4)}, tensor<complex<f64>>) -> tensor<complex<f64>>",
+            "not added up",
+        ),
     ],
 )
 def test_what_complex_numbers_have_not_is_refused(line: str, reason: str) -> None:
-    text = f"func.func @main(%z: {C.format(4)}) {{\n  %0 = {line}\n  return\n}}"
+    one = "%n = stablehlo.constant dense<(1.0, 0.0)> : tensor<complex<f64>>"
+    text = f"func.func @main(%z: {C.format(4)}) {{\n  {one}\n  %0 = {line}\n  return\n}}"
     with pytest.raises(OpError, match=reason):
         ConvertStableHLOToFusePass(strict=True).apply(Context(), fd.parse(text))

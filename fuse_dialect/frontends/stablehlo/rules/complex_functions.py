@@ -92,7 +92,13 @@ def _exponential_minus_one(z: Parts) -> Parts:
 
 
 def _logarithm(z: Parts) -> Parts:
-    return result(e.LogOp(magnitude(z))), atan2(z[1], z[0])
+    """The logarithm of the size, which may be greater than any number, and the angle."""
+    x, y = (result(e.AbsOp(part)) for part in z)
+    most, size = result(b.MaximumOp(x, y)), magnitude(z)
+    ratio = _quotient(result(b.MinimumOp(x, y)), most)
+    apart = total(result(e.LogOp(most)), times(log_plus_one(times(ratio, ratio)), scalar(most, 0.5)))
+    overflows = result(c.LogicalAndOp(_is(size, math.inf), result(c.LessOp(most, scalar(most, math.inf)))))
+    return _where(overflows, apart, result(e.LogOp(size))), atan2(z[1], z[0])
 
 
 def _logarithm_of_one_plus(z: Parts) -> Parts:

@@ -124,7 +124,8 @@ def _summing(rule: Rule) -> Rule:
         return [Region(block)]
 
     def converted(op: Operation) -> Sequence[SSAValue]:
-        scale = parts(op.operands[2])[0] if combined_by(op) == "multiply" else None
+        scales = op.name == "stablehlo.scatter" and combined_by(op) == "multiply"
+        scale = parts(op.operands[2])[0] if scales else None
         return [pair(*_parts_of_op(op, rule, regions, scale))]
 
     return converted

@@ -99,6 +99,11 @@ def test_attributes_that_do_not_fit_are_an_error(name, attributes, words):
 
 
 def test_a_list_of_dictionaries_is_a_tensor_with_a_column_for_each_key():
-    module = import_model(_model("ZipMap", rows=2, classlabels_int64s=[4, 5, 6]))
+    model = _model("ZipMap", rows=2, classlabels_int64s=[4, 5, 6])
+    number = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
+    kind = helper.make_sequence_type_proto(helper.make_map_type_proto(onnx.TensorProto.INT64, number))
+    model.graph.output[0].type.CopyFrom(kind)
+    module = import_model(model)
+    assert model.graph.output[0].HasField("type")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     assert np.array_equal(fd.run(module, x)[0], x)

@@ -191,7 +191,9 @@ def _prepare(model: Model, folder: Path | None, own_bytes: memoryview | None, bu
         model = ir_model(inline_functions(ir.to_proto(model), budget))
     if isinstance(model, onnx.ModelProto):
         _check_names(model.graph)
-        model = ir_model(expand_operators(inline_functions(model, budget), is_known_operator, budget))
+        model = ir_model(
+            expand_operators(inline_functions(_without_dictionaries(model), budget), is_known_operator, budget)
+        )
     _check_opset(model)
     bind_external_data(model, folder, own_bytes)
     if not _is_sorted(model.graph):
@@ -200,6 +202,24 @@ def _prepare(model: Model, folder: Path | None, own_bytes: memoryview | None, bu
         except ValueError as error:
             raise FuseError("the graph has a cycle: a node uses a value that depends on its own result") from error
     return model
+
+
+def _without_dictionaries(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model without types that are dictionaries, of what ZipMap gives: `onnx_ir` has none; a copy, if there are."""
+    if not any(map(_is_of_dictionaries, (*model.graph.output, *model.graph.value_info))):
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for value in filter(_is_of_dictionaries, (*copy.graph.output, *copy.graph.value_info)):
+        value.ClearField("type")
+    return copy
+
+
+def _is_of_dictionaries(value: onnx.ValueInfoProto) -> bool:
+    kind = value.type
+    return kind.HasField("map_type") or (
+        kind.HasField("sequence_type") and kind.sequence_type.elem_type.HasField("map_type")
+    )
 
 
 def _is_sorted(graph: ir.Graph) -> bool:

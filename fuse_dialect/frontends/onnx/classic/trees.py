@@ -120,8 +120,9 @@ def _scores(node: OnnxNode, ensemble: Ensemble, dtype: "np.dtype[np.generic]" = 
     table = tree_table(ensemble.nodes, ensemble.roots, node.static_shape(x, 1)[0], node.dtype(x))
     places = _walk(node, _without_nan(node, x, table), table)
     fills = {"MIN": np.inf, "MAX": -np.inf}
+    count = max(len(table.nodes), len(ensemble.nodes))
+    node.builder.budget.spend("the weights of leaves", bytes=count * ensemble.targets * dtype.itemsize)
     weights = leaf_weights(table, ensemble.nodes, ensemble.targets, dtype, fills.get(ensemble.aggregate, 0.0))
-    node.builder.budget.spend("the table of trees", bytes=weights.nbytes + 16 * len(table.nodes))
     if ensemble.targets == 1:
         reached = node.emit(TakeOp, Constant(weights[:, 0]), places, axis=0, mode="fast")
     else:

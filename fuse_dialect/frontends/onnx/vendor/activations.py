@@ -1,7 +1,16 @@
 """Activations of com.microsoft, some with a bias that is added before."""
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.ops.activation import ClipOp, GeluOp, HardSigmoidOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp
+from fuse_dialect.dialect.ops.activation import (
+    ClipOp,
+    GeluOp,
+    HardSigmoidOp,
+    HardSwishOp,
+    LeakyReluOp,
+    ReluOp,
+    SigmoidOp,
+    SiluOp,
+)
 from fuse_dialect.dialect.ops.broadcast import AddOp, MultiplyOp
 from fuse_dialect.dialect.ops.concatenation import SplitOp
 from fuse_dialect.dialect.ops.trigonometry import TanhOp
@@ -79,6 +88,8 @@ def activated(node: OnnxNode, x: Value) -> Value:
             return node.emit(ClipOp, x, min=_parameter(node, 0, None), max=_parameter(node, 1, None))
         case "HardSigmoid":
             return node.emit(HardSigmoidOp, x, alpha=_parameter(node, 0, 0.2), beta=_parameter(node, 1, 0.5))
+        case "HardSwish":
+            return node.emit(HardSwishOp, x)
         case _:
             raise UnsupportedFormError(f"the activation '{name}' is not supported")
 

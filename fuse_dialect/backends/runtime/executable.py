@@ -320,7 +320,7 @@ class Executable(Walk):
         """What the table needs of other sizes, by formulas.
 
         Args:
-            number: Of the formulas, each of which has a matrix here.
+            number: Of the formulas, each of which has a table of sizes here.
             found: What they say of the sizes.
 
         Returns:

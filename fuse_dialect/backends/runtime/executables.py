@@ -121,7 +121,7 @@ class Executables:
         if found is None:
             return False
         with self._lock:
-            self.by_formulas(shapes, dict.fromkeys(self.counting, unit))  # makes the matrix
+            self.by_formulas(shapes, dict.fromkeys(self.counting, unit))  # makes the table of sizes
         return True
 
     def _found(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> Executable | None:

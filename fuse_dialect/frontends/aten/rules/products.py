@@ -295,9 +295,15 @@ def attention(
     attn_mask: SSAValue | None = None,
     scale: float | None = None,
 ) -> list[SSAValue]:
-    """Two products and a softmax; the second result is the logarithm of its denominators."""
+    """Two products and a softmax; the second result is the logarithm of its denominators.
+
+    PyTorch's kernel rounds nothing to 16 bits in between.
+    """
     if dropout_p:
         raise NoFuseFormError("a dropout in training")
+    narrow = element_type_of(dtype(query))
+    if dtype(query).itemsize < 4:
+        query, key, value = (cast_to(each, f32) for each in (query, key, value))
     factor = 1 / math.sqrt(shape(query)[-1]) if scale is None else scale
     heads = shape(query)[1]
     if shape(key)[1] != heads:
@@ -307,7 +313,7 @@ def attention(
     weights = made(ExpOp(made(b.SubtractOp(scores, most))))
     total = made(r.SumOp(weights, axes=[-1], keepdims=True))
     logarithms = reshape(made(b.AddOp(most, made(LogOp(total)))), shape(scores)[:-1])
-    return [made(BatchMatmulOp(made(SoftmaxOp(scores)), value)), logarithms]
+    return [cast_to(made(BatchMatmulOp(made(SoftmaxOp(scores)), value)), narrow), logarithms]
 
 
 @RULES.of("aten._scaled_dot_product_flash_attention_for_cpu_backward.default")

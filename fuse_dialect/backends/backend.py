@@ -13,7 +13,7 @@ A program that may find a fault has another function, `i64 checked(ptr slots)`, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -72,6 +72,28 @@ class Kernel(Protocol):
     def parallel(self) -> bool:
         """Whether more than one part is of use; otherwise the function is called with part 0 of 1."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFunction:
+    """A kernel that is a function for one part, which reads its arguments as they are."""
+
+    address: int
+    family: str
+    owner: Any = field(repr=False)
+    """Keeps the machine code."""
+    checked: int = 0
+    workspace_bytes: int = 0
+
+    @property
+    def packings(self) -> Mapping[int, Packing]:
+        """None."""
+        return {}
+
+    @property
+    def parallel(self) -> bool:
+        """One part does it; libraries have threads of their own."""
+        return False
 
 
 class Backend(Protocol):

@@ -220,3 +220,55 @@ def test_boxes_that_are_kept(element: str, has_centre: str) -> None:
             if boxes > 4:
                 corners[0, 1], corners[1, 2, 0], scores[0, 0, 3], scores[1, 2, 4] = np.nan, np.inf, np.nan, np.inf
             check(program, module, corners, scores, np.int64(limit), dtype.type(overlap), dtype.type(least))
+
+
+WHAT_IS_LEFT = """func.func @main(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>, tensor<?xi64>) {
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %ends = arith.constant dense<4611686018427387904> : tensor<1xi64>
+  %step = arith.constant dense<3> : tensor<1xi64>
+  %one = arith.constant dense<1> : tensor<1xi64>
+  %double = fuse.add %x, %x : tensor<?xf32>
+  %above = fuse.greater %double, %zero : (tensor<?xf32>, tensor<f32>) -> tensor<?xi1>
+  %found = fuse.argwhere %above : (tensor<?xi1>) -> tensor<?x1xi64>
+  %places = fuse.squeeze %found, axes = [1] : (tensor<?x1xi64>) -> tensor<?xi64>
+  %count = fuse.shape_of %places : (tensor<?xi64>) -> tensor<1xi64>
+  %rest = fuse.dyn_strided_slice %double, %count, %ends, %one
+    : (tensor<?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xf32>
+  %cos = fuse.cos %rest : tensor<?xf32>
+  %some = fuse.dyn_strided_slice %double, %count, %ends, %step
+    : (tensor<?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xf32>
+  %backwards = fuse.strided_slice %places, begin = [-1], end = [-4611686018427387904], strides = [-2]
+    : (tensor<?xi64>) -> tensor<?xi64>
+  return %cos, %some, %backwards : tensor<?xf32>, tensor<?xf32>, tensor<?xi64>
+}"""
+
+
+@pytest.mark.parametrize("size", [40, 300_000])
+def test_what_is_largest_where_little_is_counted_has_room(size: int) -> None:
+    module = fd.parse(WHAT_IS_LEFT)
+    program = fd.compile(module)
+    for positive in (0, 1, 7, 8, 9, size // 2, size - 1, size):
+        x = np.full(size, -1.0, np.float32)
+        x[:positive] = 1.0
+        check(program, module, x)
+
+
+def test_more_room_than_is_seldom_used_is_not_asked_for() -> None:
+    module = fd.parse(
+        """func.func @main(%x: tensor<?xf32>) -> tensor<?x64xf32> {
+          %zero = arith.constant dense<0.0> : tensor<f32>
+          %ones = arith.constant dense<1.0> : tensor<1x64xf32>
+          %double = fuse.add %x, %x : tensor<?xf32>
+          %above = fuse.greater %double, %zero : (tensor<?xf32>, tensor<f32>) -> tensor<?xi1>
+          %found = fuse.argwhere %above : (tensor<?xi1>) -> tensor<?x1xi64>
+          %float = fuse.cast %found : (tensor<?x1xi64>) -> tensor<?x1xf32>
+          %wide = fuse.multiply %float, %ones : (tensor<?x1xf32>, tensor<1x64xf32>) -> tensor<?x64xf32>
+          return %wide : tensor<?x64xf32>
+        }"""
+    )
+    program = fd.compile(module)
+    for size in (100, 2_000_000, 50):
+        x = np.full(size, -1.0, np.float32)
+        x[size // 2] = 1.0
+        check(program, module, x)
+    assert program.report.step_by_step == 1

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from xdsl.dialects import func
 
-from fuse_dialect.backends.libraries.kernel import single_op
+from fuse_dialect.backends.runtime.single_ops import single_op
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.fourier import FftOp, IrfftOp, RfftOp, joined
 
@@ -98,7 +98,7 @@ def transform_of(function: func.FuncOp) -> Direct | None:
     found = single_op(function)
     if found is None:
         return None
-    op, operands, returned = found
+    op, operands, returned = found.op, found.operands, found.returned
     match op:
         case FftOp():
             of = partial(transforms().complex, axes=op.axes_of(op.real.type), inverse=bool(op.inverse.value.data))

@@ -13,22 +13,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import CFUNCTYPE, c_int64
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects import func
-from xdsl.ir import BlockArgument
 
-from fuse_dialect.backends.backend import Packing
+from fuse_dialect.backends.backend import NativeFunction
 from fuse_dialect.backends.runtime.count_words import COUNT_WORDS, KEY_KINDS
+from fuse_dialect.backends.runtime.single_ops import single_op
 from fuse_dialect.backends.types import OPEN, Shape, TensorType
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.dynamic import DynTopkOp
 from fuse_dialect.dialect.ops.opaque import ArgwhereOp
 from fuse_dialect.dialect.ops.selection import NonMaxSuppressionOp, UniqueOp
-from fuse_dialect.dialect.types import normalize_axis
+from fuse_dialect.dialect.types import element_dtype, is_tensor, normalize_axis
 from fuse_dialect.loops.orders import RUN
 from fuse_dialect.process_wide import Once
 
@@ -117,11 +117,16 @@ def _kind(type: TensorType) -> int:
     return KEY_KINDS.index(_name(type))
 
 
-def _is_sorted(op: Any, types: Sequence[TensorType], ranks: Sequence[int]) -> bool:
+def _is_known(op: Any, types: Sequence[TensorType]) -> bool:
+    """Whether there is native code for an op on operands of these types."""
     match op:
         case DynTopkOp():
-            axis = normalize_axis(op.axis.value.data, ranks[0])
-            return axis == ranks[0] - 1 and _name(types[0]) in KEY_KINDS and types[1].dtype.kind == "i"
+            rank = len(types[0].shape)
+            return (
+                normalize_axis(op.axis.value.data, rank) == rank - 1
+                and _name(types[0]) in KEY_KINDS
+                and types[1].dtype.kind == "i"
+            )
         case UniqueOp():
             return op.axis is None and bool(op.sorted.value.data) and _name(types[0]) in KEY_KINDS
         case NonMaxSuppressionOp():
@@ -150,21 +155,19 @@ class CountingOp:
     """Which result of the primitive each of the op's results is, if it is one."""
 
     @staticmethod
-    def of(function: func.FuncOp, types: Sequence[TensorType]) -> "CountingOp | None":
-        """That of a primitive whose arguments have these types; `None` if it is something else."""
-        block = function.body.block
-        ops = [op for op in block.ops if not isinstance(op, func.ReturnOp)]
-        end = block.last_op
-        if len(ops) != 1 or type(ops[0]) not in _COUNTED or end is None or len(types) != len(block.args):
+    def of(function: func.FuncOp) -> "CountingOp | None":
+        """That of a primitive; `None` if it is something else."""
+        found = single_op(function)
+        if found is None or type(found.op) not in _COUNTED:
             return None
-        op = cast("FuseOp", ops[0])
-        operands = [operand.index for operand in op.operands if isinstance(operand, BlockArgument)]
-        returned = {value: place for place, value in enumerate(end.operands)}
-        results = [returned.get(result) for result in op.results]
-        if len(operands) < len(op.operands) or len(returned) < len(end.operands) or not {*returned} <= {*op.results}:
+        types: list[TensorType] = []
+        for operand in found.op.operands:
+            assert is_tensor(operand.type), "such ops have tensors"
+            types.append(TensorType(tuple(operand.type.get_shape()), element_dtype(operand.type.element_type)))
+        if not _is_known(found.op, types):
             return None
-        own = [types[place] for place in operands]
-        return CountingOp(op, operands, results) if _is_sorted(op, own, [len(type.shape) for type in own]) else None
+        numbers = {result: number for number, result in enumerate(found.returned)}
+        return CountingOp(found.op, found.operands, [numbers.get(place) for place in range(len(found.op.results))])
 
     @property
     def has_scratch(self) -> bool:
@@ -200,48 +203,15 @@ SCRATCH = TensorType((OPEN,), np.dtype(np.int64))
 """Of a call that puts something down."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountKernel:
-    """The native function of an op that counts."""
-
-    address: int
-    owner: Any = field(repr=False)
-    """Keeps the machine code."""
-
-    @property
-    def checked(self) -> int:
-        """The same function: it says whether the run goes on (4)."""
-        return self.address
-
-    @property
-    def family(self) -> str:
-        """That of counts."""
-        return "count"
-
-    @property
-    def workspace_bytes(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def packings(self) -> Mapping[int, Packing]:
-        """None."""
-        return {}
-
-    @property
-    def parallel(self) -> bool:
-        """One part does it."""
-        return False
-
-
-def count_kernel(op: FuseOp) -> CountKernel:
+def count_kernel(op: FuseOp) -> NativeFunction:
     """The code of the op of a `CountingOp`, for this processor.
 
     Raises:
         ModuleNotFoundError: llvmlite is not installed.
     """
     code = _count_code()
-    return CountKernel(code.addresses[_COUNTED[type(op)][0]], code)
+    address = code.addresses[_COUNTED[type(op)][0]]
+    return NativeFunction(address, "count", code, checked=address)  # it says itself whether the run goes on (4)
 
 
 @Once

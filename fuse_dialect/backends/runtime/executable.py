@@ -327,9 +327,9 @@ class Executable(Walk):
             `None` if the formulas are not for these sizes, or they need a table of their own.
         """
         if number not in self._tables:
-            self._tables[number] = self._size_table(found.formulas)
+            self._tables[number] = self._size_table(found.formulas, len(found.atoms))
         table = self._tables[number]
-        if table is None or (self._sections and len(found.atoms) > self._most_atoms):
+        if table is None or (self._sections and len(found.atoms) + len(self.forms) > self._most_atoms):
             return None
         return table.sizes(found)
 
@@ -345,7 +345,8 @@ class Executable(Walk):
         end = len(sizes.variables) - len(self._slots.settled)
         if self._sections:
             end -= self._most_atoms
-            other.variables[end : end + len(found.atoms)] = found.atoms
+            known = [*found.atoms, *map(prod, sizes.outputs)]
+            other.variables[end : end + len(known)] = known
             end -= len(self._sections)
             other.variables[end : end + len(self._sections)] = list(map(address_of, sizes.sections))
             end -= len(self._output_sizes) + sum(self._laid_out.values[tensor].size for tensor in self._slots.own)
@@ -368,7 +369,7 @@ class Executable(Walk):
         other.__dict__.update(self.__dict__)
         return other
 
-    def _size_table(self, formulas: SizeFormulas) -> SizeTable | None:
+    def _size_table(self, formulas: SizeFormulas, atoms: int) -> SizeTable | None:
         plan = self._laid_out
         if not any(plan.is_native):
             return None  # sizes cost little beside what Python runs
@@ -404,7 +405,7 @@ class Executable(Walk):
         try:
             if self._control is not None:
                 loops = self._control.matrices_in(formulas)
-            return SizeTable(formulas, words, room, shapes, loops, self.varying.tolist())
+            return SizeTable(formulas, words, room, shapes, loops, self.varying.tolist(), atoms)
         except OverflowError:
             return None
 

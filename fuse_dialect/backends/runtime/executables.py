@@ -125,12 +125,12 @@ class Executables:
         return True
 
     def _found(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> Executable | None:
+        if self.resolver.counts_rows:
+            return self._counted(shapes, counts)
         executable = self.by_formulas(shapes, counts)
         if executable is not None:
             self.counts.by_formulas += 1
             return executable
-        if self.resolver.counts:
-            return self._counted(shapes, counts)
         found = self.resolver.resolve(shapes, counts)
         if found is None:
             self.counts.step_by_step += 1
@@ -145,17 +145,22 @@ class Executables:
 
     def _counted(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> Executable | None:
         """How a function runs that counts: by formulas alone, which say what follows from a count."""
-        executable = None
-        if self.counts.formulas < MAX_FORMULAS:
-            try:
+        executable, is_new = None, False
+        try:
+            executable = self.by_formulas(shapes, counts)
+            if executable is None and self.counts.formulas < MAX_FORMULAS:
+                is_new = True
                 self._look_for_formulas(shapes, counts)
                 executable = self.by_formulas(shapes, counts)
-            except FuseError:
-                pass  # too large is what there may be at most; of what there is, a run step by step says it
+        except FuseError:
+            pass  # too large is what there may be at most; of what there is, a run step by step says it
         if executable is None or executable.most_bytes > MOST_BYTES:
             self.counts.step_by_step += 1
             return None
-        self.counts.call_by_call += 1
+        if is_new:
+            self.counts.call_by_call += 1
+        else:
+            self.counts.by_formulas += 1
         return executable
 
     def by_formulas(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> Executable | None:
@@ -172,7 +177,7 @@ class Executables:
             sizes = laid_out.sizes_by(number, found)
             if sizes is not None and not sizes.fits:
                 laid_out = self._lay_out(found.resolved(self._graph), len(found.atoms))
-                if not self.resolver.counts:
+                if not self.resolver.counts_rows:
                     return laid_out
                 sizes = laid_out.sizes_by(number, found)
             if sizes is not None:
@@ -191,13 +196,16 @@ class Executables:
         """A table of its own for these sizes, with room for others, and for more atoms than formulas have."""
         self.counts.tables += 1
         plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
-        self.laid_out = Executable(
+        laid_out = Executable(
             self._graph,
             plan,
             self._primitives,
             self._constants,
             self._threads,
-            is_only=self._is_only and not self.resolver.counts,
-            most_atoms=2 * atoms + MOST_ATOMS if self.resolver.counts else 0,
+            is_only=self._is_only and not self.resolver.counts_rows,
+            most_atoms=2 * atoms + len(self._graph.outputs) + MOST_ATOMS if self.resolver.counts_rows else 0,
         )
-        return self.laid_out
+        # Room that is not used serves no other sizes.
+        if not self.resolver.counts_rows or laid_out.memory_bytes <= MOST_BYTES:
+            self.laid_out = laid_out
+        return laid_out

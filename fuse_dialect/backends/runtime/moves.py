@@ -14,14 +14,13 @@ transposes of sizes that are known only when the program runs need no code of th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 from pathlib import Path
 from string import Template
-from typing import Any
 
-from fuse_dialect.backends.backend import Packing
+from fuse_dialect.backends.backend import NativeFunction
 from fuse_dialect.backends.runtime.strided import Strided, broadcast_sizes, dense_strides
 from fuse_dialect.backends.runtime.traced_sizes import is_same
 from fuse_dialect.dialect.op import FuseOp
@@ -41,6 +40,7 @@ MOVES = (
 _PIECE_WORDS = 9
 """Of a piece without axes."""
 _AXIS_WORDS = 3
+MOVE_FAMILY = "move"
 MOST_AXES = 16
 """As many counters as the code has room for."""
 _ITEMS = (1, 2, 4, 8)
@@ -241,40 +241,6 @@ def _axes(
     return axes, [item, count, one, other] if has_gaps else [0, count * item, 0, 0]
 
 
-@dataclass(frozen=True, slots=True)
-class MoveKernel:
-    """The native function of all moves."""
-
-    address: int
-    owner: Any = field(repr=False)
-    """Keeps the machine code."""
-
-    @property
-    def checked(self) -> int:
-        """There is no fault to find."""
-        return 0
-
-    @property
-    def family(self) -> str:
-        """That of moves."""
-        return "move"
-
-    @property
-    def workspace_bytes(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def packings(self) -> Mapping[int, Packing]:
-        """None."""
-        return {}
-
-    @property
-    def parallel(self) -> bool:
-        """One part does it."""
-        return False
-
-
 _LINES = """\
 loop$item:
   %number$item = phi i64 [ 0, %line ], [ %next$item, %loop$item ]
@@ -299,7 +265,7 @@ def moves_text() -> str:
 
 
 @Once
-def move_kernel() -> MoveKernel:
+def move_kernel() -> NativeFunction:
     """The code of moves for this processor, compiled once per process.
 
     Raises:
@@ -309,4 +275,4 @@ def move_kernel() -> MoveKernel:
 
     name = "fuse_move"
     code = load(compile_object(moves_text()), [name])
-    return MoveKernel(code.addresses[name], code)
+    return NativeFunction(code.addresses[name], MOVE_FAMILY, code)

@@ -210,12 +210,7 @@ class Compiled:
     @cached_property
     def counting_op(self) -> CountingOp | None:
         """What it is if native code counts its rows."""
-        types: list[TensorType] = []
-        for argument in self.primitive.function.body.block.args:
-            if not is_tensor(argument.type):
-                return None
-            types.append(TensorType(tuple(argument.type.get_shape()), element_dtype(argument.type.element_type)))
-        return CountingOp.of(self.primitive.function, types)
+        return CountingOp.of(self.primitive.function)
 
     @cached_property
     def _single(self) -> FuseOp | None:

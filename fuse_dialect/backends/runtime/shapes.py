@@ -75,9 +75,9 @@ class SizeResolver:
             for call in graph.calls
         )
         """Whether sizes are known only while the function runs, whatever those of the inputs are."""
-        self.counts = any(primitives[call.kernel].how is How.COUNT for call in graph.calls)
+        self.counts_rows = any(primitives[call.kernel].how is How.COUNT for call in graph.calls)
         """Whether native code counts rows: what is found here then is for as many as there can be."""
-        if self.counts and any(primitives[call.kernel].how in (How.NUMPY, How.MIXED) for call in graph.calls):
+        if self.counts_rows and any(primitives[call.kernel].how in (How.NUMPY, How.MIXED) for call in graph.calls):
             # Python runs it on arrays, which are as large as they are.
             self.needs_data = True
 

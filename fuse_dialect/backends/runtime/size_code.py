@@ -29,11 +29,15 @@ def write_sections(module: Module) -> None:
 
     f.store(section, state)
     f.store(constant(F64, 0.0), largest)
-    with f.loop(f.i64(0), following()):
+    with f.loop(f.i64(0), following(), carried=[constant(I1, 1)]) as quotients:
         atom, number, divisor = following(), polynomial(), polynomial()
-        # A divisor that is 0 would end the process: the quotient then is no larger than the number.
-        f.store(f.binary("udiv", number, f.intrinsic("smax", I64, [divisor, f.i64(1)])), at(f, atoms, atom))
-    with f.loop(f.i64(0), following(), carried=[constant(I1, 1)]) as conditions:
+        is_positive = f.compare("sgt", divisor, f.i64(0))
+        by = f.select(is_positive, divisor, f.i64(1))  # 0 would end the process
+        quotient, rest = f.binary("sdiv", number, by), f.binary("srem", number, by)
+        below = f.cast("zext", f.compare("slt", rest, f.i64(0)), I64)  # rounded down, as Python does
+        f.store(f.subtract(quotient, below), at(f, atoms, atom))
+        quotients.following = [f.binary("and", quotients.carried[0], is_positive)]
+    with f.loop(f.i64(0), following(), carried=[quotients.carried[0]]) as conditions:
         relation, value = following(), polynomial()
         predicates = {Relation.ZERO: "eq", Relation.NOT_ZERO: "ne", Relation.NOT_NEGATIVE: "sge"}
         holds = constant(I1, 0)

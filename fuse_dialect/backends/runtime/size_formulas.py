@@ -11,7 +11,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from fuse_dialect.backends.runtime.traced_sizes import (
     SizeTrace,
     Terms,
     TracedSize,
+    terms_of,
     value_of,
 )
 from fuse_dialect.backends.types import Shape
@@ -94,28 +95,20 @@ class LateAtoms:
     @classmethod
     def of(cls, trace: SizeTrace, counts: Sequence[int]) -> "LateAtoms":
         """Those of a trace."""
-        late = cls(counts, [], {atom: place for place, atom in enumerate(counts)})
+        after = {atom: place for place, atom in enumerate(counts)}
         quotients: list[tuple[int, Quotient]] = []
+        late = cls(counts, quotients, after)
         for quotient, size in trace.quotients.items() if counts else ():
-            place = max(late.count_in(quotient.number, -1), late.count_in(quotient.divisor, -1))
+            place = max(late.place(quotient.number), late.place(quotient.divisor))
             if place >= 0 and isinstance(size, TracedSize):
                 ((atom,),) = size.terms
-                late = replace(late, after={**late.after, atom: place})
+                after[atom] = place
                 quotients.append((atom, quotient))
-        return replace(late, quotients=quotients)
+        return late
 
-    def count_in(self, terms: Terms, otherwise: int) -> int:
-        """After which of the counts a polynomial is known; `otherwise` if before all of them."""
-        if not self.after:
-            return otherwise
-        return max(
-            (self.after[atom] for monomial, _ in terms for atom in monomial if atom in self.after), default=otherwise
-        )
-
-    def count_of(self, size: int) -> int | None:
-        """After which of the counts a size is known; `None` if before all of them."""
-        place = self.count_in(size.key, -1) if isinstance(size, TracedSize) else -1
-        return None if place < 0 else place
+    def place(self, terms: Terms) -> int:
+        """After which of the counts a polynomial is known; -1 if before all of them."""
+        return max((self.after.get(atom, -1) for monomial, _ in terms for atom in monomial), default=-1)
 
 
 NUMBER = -1
@@ -147,7 +140,7 @@ class SizeFormulas:
         value = self.values.get(tensor)
         if value is None or value.dtype != object or not self.late.counts:
             return False
-        return any(self.late.count_of(number) is not None for number in value.reshape(-1).tolist())
+        return any(self.late.place(terms_of(number)) >= 0 for number in value.reshape(-1).tolist())
 
     def found(self, resolver: SizeResolver, shapes: Sequence[Shape], counts: Mapping[int, int]) -> "FoundSizes | None":
         """The atoms for inputs of these shapes; `None` if they are not such as were traced.

@@ -1,29 +1,24 @@
 """Sizes by formulas, as words that native code reads: it evaluates polynomials, and writes what they give.
 
 1. A *section* says in words of 64 bits: how many quotients there are, each with the number of its atom, its number and
-   its divisor; how many conditions, each with the number of its relation; how many polynomials are written, each with
-   how many cells hold it, and their numbers.
+   its divisor, which must be positive; how many conditions, each with the number of its relation; how many polynomials
+   are written, each with how many cells hold it, and their numbers.
 2. A polynomial is the number of its terms, then for each its coefficient, the number of its atoms, and which they are.
 3. Nothing wraps around: magnitudes are added up beside, as floats, and a section of which one is too large gives no
    answer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.traced_sizes import Quotient, Relation, Terms, TracedSize
+from fuse_dialect.backends.runtime.traced_sizes import Quotient, Relation, Terms, terms_of
 from fuse_dialect.dialect.op import Array
 
 RELATIONS = (Relation.ZERO, Relation.NOT_ZERO, Relation.NOT_NEGATIVE)
 """By the number that a section has for each."""
 LARGEST = 1 << 62
 """What the magnitudes of a polynomial's terms may add up to; a float of this size is exact enough to tell."""
-
-
-def terms_of(size: int) -> Terms:
-    """A size as a polynomial."""
-    return size.key if isinstance(size, TracedSize) else (((), size),)
 
 
 def section(
@@ -63,19 +58,3 @@ def _polynomial(terms: Terms) -> list[int]:
     for monomial, coefficient in terms:
         words += [coefficient, len(monomial), *monomial]
     return words
-
-
-def by_count(
-    conditions: Sequence[tuple[Relation, Terms]], after: Mapping[int, int]
-) -> dict[int, list[tuple[Relation, Terms]]]:
-    """Conditions by the count after which they are known, -1 for those that are known before all.
-
-    Args:
-        conditions: What must hold.
-        after: For each atom that follows from a count after which it is known.
-    """
-    found: dict[int, list[tuple[Relation, Terms]]] = {}
-    for relation, terms in conditions:
-        place = max((after.get(atom, -1) for monomial, _ in terms for atom in monomial), default=-1)
-        found.setdefault(place, []).append((relation, terms))
-    return found

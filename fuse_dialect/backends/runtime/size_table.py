@@ -6,6 +6,7 @@ results; another one says whether everything has room. What follows from counts 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from fuse_dialect.backends.runtime.counting import native_sections
 from fuse_dialect.backends.runtime.iteration_matrix import LoopMatrix
 from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS
 from fuse_dialect.backends.runtime.size_formulas import FoundSizes, SizeFormulas
-from fuse_dialect.backends.runtime.size_sections import by_count, section, terms_of
-from fuse_dialect.backends.runtime.traced_sizes import Relation, always_holds
+from fuse_dialect.backends.runtime.size_sections import section
+from fuse_dialect.backends.runtime.traced_sizes import Relation, Terms, always_holds, terms_of
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
 
@@ -46,6 +47,7 @@ class SizeTable:
         outputs: Sequence[Shape],
         loops: Sequence[LoopMatrix] = (),
         places: Sequence[int] = (),
+        atoms: int = 0,
     ):
         """Make the sections.
 
@@ -56,6 +58,7 @@ class SizeTable:
             outputs: Shapes of outputs.
             loops: Those whose sizes change.
             places: Where the words are in a frame.
+            atoms: How many there are; those behind them say how many elements each result has room for.
 
         Raises:
             OverflowError: A coefficient does not fit a word.
@@ -64,7 +67,15 @@ class SizeTable:
         self._loops = loops
         self._follow = native_sections()
         late = formulas.late
-        conditions = by_count([each for each in formulas.conditions if not always_holds(*each)], late.after)
+        conditions: dict[int, list[tuple[Relation, Terms]]] = {}
+        for relation, terms in formulas.conditions:
+            if not always_holds(relation, terms):
+                conditions.setdefault(late.place(terms), []).append((relation, terms))
+        fits = [(Relation.NOT_NEGATIVE, terms_of(most - bytes)) for bytes, most in room]
+        # The largest count need not make everything largest: what has room before the run may not have it in the run.
+        for each in (*fits, *_of_results(outputs, atoms)) if late.counts else ():
+            if late.place(each[1]) >= 0:
+                conditions.setdefault(late.place(each[1]), []).append(each)
         # Caches of all layers have one shape.
         self._shapes = list(dict.fromkeys(map(_keys, outputs)))
         self._outputs = [self._shapes.index(_keys(shape)) for shape in outputs]
@@ -73,13 +84,13 @@ class SizeTable:
         self._words, self._cells = len(words), len(cells)
         # Before a run sizes are those of the largest counts, conditions on counts are left out.
         self._sizes = section([], conditions.get(-1, []), enumerate(cells))
-        self._room = section([], [(Relation.NOT_NEGATIVE, terms_of(most - bytes)) for bytes, most in room], [])
+        self._room = section([], fits, [])
         self._addresses = address_of(self._sizes), address_of(self._room)
         self.sections = [
             section(
                 [each for each in late.quotients if late.after[each[0]] == place],
                 conditions.get(place, []),
-                [(cell, size) for cell, size in zip(places, words, strict=True) if late.count_of(size) == place],
+                [(cell, size) for cell, size in zip(places, words, strict=True) if late.place(terms_of(size)) == place],
                 [atom],
             )
             for place, atom in enumerate(late.counts)
@@ -103,6 +114,15 @@ class SizeTable:
             tables.append(made[0])
             fits = fits and made[1]
         return Sizes(cells[: self._words], [shapes[number] for number in self._outputs], fits, tables, self.sections)
+
+
+def _of_results(outputs: Sequence[Shape], atoms: int) -> list[tuple[Relation, Terms]]:
+    """That results have as many elements as there is room for, at most."""
+    elements = [terms_of(prod(shape)) for shape in outputs]
+    return [
+        (Relation.NOT_NEGATIVE, (*((monomial, -number) for monomial, number in terms), ((atoms + place,), 1)))
+        for place, terms in enumerate(elements)
+    ]
 
 
 def _keys(shape: Shape) -> tuple[object, ...]:

@@ -28,6 +28,7 @@ from fuse_dialect.backends.runtime.traced_sizes import (
     SizeTrace,
     TracedSize,
     UntraceableError,
+    terms_of,
 )
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array, FuseOp
@@ -250,7 +251,7 @@ class Tracing:
         sizes = [size for tensor in call.arguments for size in self.shapes[tensor]]
         values = [self.values.get(tensor) for tensor in call.arguments]
         sizes += [number for value in values if value is not None and value.dtype == object for number in value.flat]
-        return any(late.count_of(size) is not None for size in sizes)
+        return any(late.place(terms_of(size)) >= 0 for size in sizes)
 
     def _so_far(self) -> SizeFormulas:
         return SizeFormulas([], [], [], self.shapes, self.bytes, self.values, self.words)

@@ -259,6 +259,11 @@ def is_same(one: Size, other: Size) -> bool:
     return not isinstance(difference, TracedSize) and not difference
 
 
+def terms_of(size: Size) -> Terms:
+    """A size as a polynomial."""
+    return size.key if isinstance(size, TracedSize) else (((), size),)
+
+
 def is_known(size: Size) -> bool:
     """Whether a size is a number."""
     return not isinstance(size, TracedSize)

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fuse_dialect.backends.backend import NativeFunction
 from fuse_dialect.backends.llvm.backend import NativeKernel
 from fuse_dialect.backends.runtime.arrays import address_of
 from fuse_dialect.backends.runtime.control_code import native_control
 from fuse_dialect.backends.runtime.driver import DRIVER_FUNCTIONS, driver_object
 from fuse_dialect.backends.runtime.executable import Executable
-from fuse_dialect.backends.runtime.moves import MoveKernel
+from fuse_dialect.backends.runtime.moves import MOVE_FAMILY
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.stored.image import ALIGNMENT, NOWHERE, Image, can_be_stored
 from fuse_dialect.backends.stored.linking import LinkError, link
@@ -63,7 +64,7 @@ def _codes(executable: Executable) -> "list[Code] | None":
     """What the rows of the table run; `None` if some of it is not of the LLVM backend."""
     kernels = [compiled.kernel for compiled in executable.primitives if compiled.kernel is not None]
     native = [kernel for kernel in kernels if isinstance(kernel, NativeKernel)]
-    moves = [kernel for kernel in kernels if isinstance(kernel, MoveKernel)]
+    moves = [each for each in kernels if isinstance(each, NativeFunction) and each.family == MOVE_FAMILY]
     if len(native) + len(moves) < len(kernels):
         return None
     codes = [*(kernel.code for kernel in native), *(kernel.owner for kernel in moves[:1])]

@@ -106,19 +106,22 @@ def test_indices_out_of_range_are_brought_into_it_in_a_stretch_too() -> None:
 
 def test_what_a_later_stretch_computes_anew_finds_what_it_reads() -> None:
     module = fd.parse(
-        """func.func @main(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+        """func.func @main(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>, tensor<f32>) {
           %zero = arith.constant dense<0.5> : tensor<f32>
-          %half = fuse.strided_slice %x, begin = [0], end = [99], strides = [2] : (tensor<?xf32>) -> tensor<?xf32>
-          %y = fuse.exp %half : tensor<?xf32>
-          %sorted = fuse.sort %y : tensor<?xf32>
-          %shape = fuse.shape_of %sorted : (tensor<?xf32>) -> tensor<1xi64>
           %above = fuse.greater %x, %zero : (tensor<?xf32>, tensor<f32>) -> tensor<?xi1>
           %kinds, %places, %inverse, %counts = fuse.unique %above, sorted = false : tensor<?xi1>
+          %rows = fuse.take %x, %places, axis = 0 : (tensor<?xf32>, tensor<?xi64>) -> tensor<?xf32>
+          %every = fuse.strided_slice %rows, begin = [0], end = [9], strides = [2] : (tensor<?xf32>) -> tensor<?xf32>
+          %sum = fuse.sum %every : (tensor<?xf32>) -> tensor<f32>
+          %shape = fuse.shape_of %every : (tensor<?xf32>) -> tensor<1xi64>
+          %exp = fuse.exp %x : tensor<?xf32>
+          %low = fuse.less %exp, %sum : (tensor<?xf32>, tensor<f32>) -> tensor<?xi1>
+          %others, %firsts, %backs, %many = fuse.unique %low, sorted = false : tensor<?xi1>
           %spread = fuse.dyn_broadcast_to %zero, %shape : (tensor<f32>, tensor<1xi64>) -> tensor<?xf32>
           %cos = fuse.cos %spread : tensor<?xf32>
-          %rows = fuse.take %x, %places, axis = 0 : (tensor<?xf32>, tensor<?xi64>) -> tensor<?xf32>
-          %tanh = fuse.tanh %rows : tensor<?xf32>
-          return %cos, %tanh : tensor<?xf32>, tensor<?xf32>
+          %taken = fuse.take %x, %firsts, axis = 0 : (tensor<?xf32>, tensor<?xi64>) -> tensor<?xf32>
+          %tanh = fuse.tanh %taken : tensor<?xf32>
+          return %cos, %tanh, %sum : tensor<?xf32>, tensor<?xf32>, tensor<f32>
         }"""
     )
     program = fd.compile(module)

@@ -82,7 +82,11 @@ class _Model:
         g, x = self.g, self.source()
         score = g.ReduceSum(x, [1], keepdims=0)
         mask = g.Greater(score, float(self.one_of(-9.0, 0.0, 0.5, 9.0)))
-        match self.random.integers(8):
+        match self.random.integers(9):
+            case 8:
+                # The fewer rows are counted, the more are left.
+                count = g.Slice(g.Shape(g.Squeeze(g.NonZero(mask), [0])), [0], [1], [0])
+                self.rows.append(g.Tanh(g.Slice(x, count, [FAR], [0], [self.one_of(1, 2, 3)])))
             case 6:
                 at = g.Transpose(g.NonZero(g.Greater(x, float(self.one_of(-9.0, 0.25, 9.0)))), perm=[1, 0])
                 self.rows.append(g.ScatterND(x, at, g.Tanh(g.GatherND(x, at))))

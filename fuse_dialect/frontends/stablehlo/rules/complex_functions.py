@@ -13,16 +13,14 @@ from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.frontends.fuse_values import result, scalar
+from fuse_dialect.frontends.stablehlo.rules.arithmetic import difference, over, times, total, where
 from fuse_dialect.frontends.stablehlo.rules.building import Rule
 from fuse_dialect.frontends.stablehlo.rules.complex_pairs import (
     PAIRS,
     Parts,
-    difference,
     pair,
     parts,
     product,
-    times,
-    total,
 )
 from fuse_dialect.frontends.stablehlo.rules.special_functions import atan2, exponential_minus_one, log_plus_one
 
@@ -31,16 +29,8 @@ def _of(function: Callable[..., Parts]) -> Rule:
     return lambda op: [pair(*function(*map(parts, op.operands)))]
 
 
-def _where(condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-    return result(b.WhereOp(condition, yes, no))
-
-
 def _is(x: SSAValue, number: float) -> SSAValue:
     return result(c.EqualOp(x, scalar(x, number)))
-
-
-def _quotient(x: SSAValue, y: SSAValue) -> SSAValue:
-    return result(b.DivideOp(x, y))
 
 
 def _minus(x: SSAValue) -> SSAValue:
@@ -51,11 +41,11 @@ def magnitude(z: Parts) -> SSAValue:
     """The absolute value: no square overflows, and zeros and infinities stay what they are."""
     x, y = (result(e.AbsOp(part)) for part in z)
     most, least = result(b.MaximumOp(x, y)), result(b.MinimumOp(x, y))
-    ratio = _quotient(least, most)
+    ratio = over(least, most)
     size = times(most, result(e.SqrtOp(total(times(ratio, ratio), scalar(most, 1)))))
     is_plain = result(c.LogicalOrOp(_is(most, 0), _is(most, math.inf)))
-    either = result(b.MaximumOp(_where(_is(x, math.inf), x, most), _where(_is(y, math.inf), y, most)))
-    return _where(is_plain, either, size)
+    either = result(b.MaximumOp(where(_is(x, math.inf), x, most), where(_is(y, math.inf), y, most)))
+    return where(is_plain, either, size)
 
 
 def _abs(op: Operation) -> Sequence[SSAValue]:
@@ -68,20 +58,20 @@ def _divide(x: Parts, y: Parts) -> Parts:
     Source: R. L. Smith, "Algorithm 116: Complex division" (1962).
     """
     is_real = result(c.GreaterEqualOp(result(e.AbsOp(y[0])), result(e.AbsOp(y[1]))))
-    large, small = _where(is_real, *y), _where(is_real, y[1], y[0])
-    ratio = _quotient(small, large)
-    ratio = _where(_is(large, 0), scalar(large, 0), ratio)  # of 0 and 0: the parts are divided by 0 below
+    large, small = where(is_real, *y), where(is_real, y[1], y[0])
+    ratio = over(small, large)
+    ratio = where(_is(large, 0), scalar(large, 0), ratio)  # of 0 and 0: the parts are divided by 0 below
     divisor = total(large, times(small, ratio))
-    first, second = _where(is_real, *x), _where(is_real, x[1], x[0])
-    real = _quotient(total(first, times(second, ratio)), divisor)
-    imaginary = _quotient(difference(second, times(first, ratio)), divisor)
-    return real, _where(is_real, imaginary, _minus(imaginary))
+    first, second = where(is_real, *x), where(is_real, x[1], x[0])
+    real = over(total(first, times(second, ratio)), divisor)
+    imaginary = over(difference(second, times(first, ratio)), divisor)
+    return real, where(is_real, imaginary, _minus(imaginary))
 
 
 def _exponential(z: Parts) -> Parts:
     size = result(e.ExpOp(z[0]))
     sine = times(size, result(t.SinOp(z[1])))
-    return times(size, result(t.CosOp(z[1]))), _where(_is(z[1], 0), z[1], sine)
+    return times(size, result(t.CosOp(z[1]))), where(_is(z[1], 0), z[1], sine)
 
 
 def _exponential_minus_one(z: Parts) -> Parts:
@@ -95,10 +85,10 @@ def _logarithm(z: Parts) -> Parts:
     """The logarithm of the size, which may be greater than any number, and the angle."""
     x, y = (result(e.AbsOp(part)) for part in z)
     most, size = result(b.MaximumOp(x, y)), magnitude(z)
-    ratio = _quotient(result(b.MinimumOp(x, y)), most)
+    ratio = over(result(b.MinimumOp(x, y)), most)
     apart = total(result(e.LogOp(most)), times(log_plus_one(times(ratio, ratio)), scalar(most, 0.5)))
     overflows = result(c.LogicalAndOp(_is(size, math.inf), result(c.LessOp(most, scalar(most, math.inf)))))
-    return _where(overflows, apart, result(e.LogOp(size))), atan2(z[1], z[0])
+    return where(overflows, apart, result(e.LogOp(size))), atan2(z[1], z[0])
 
 
 def _logarithm_of_one_plus(z: Parts) -> Parts:
@@ -109,7 +99,7 @@ def _logarithm_of_one_plus(z: Parts) -> Parts:
     near = times(log_plus_one(square), scalar(x, 0.5))
     far, angle = _logarithm((one, y))
     size = result(b.MaximumOp(result(e.AbsOp(x)), result(e.AbsOp(y))))
-    return _where(result(c.LessOp(size, scalar(x, 0.5))), near, far), angle
+    return where(result(c.LessOp(size, scalar(x, 0.5))), near, far), angle
 
 
 def _square_root(z: Parts) -> Parts:
@@ -117,12 +107,12 @@ def _square_root(z: Parts) -> Parts:
     x, y = z
     size = times(total(magnitude(z), result(e.AbsOp(x))), scalar(x, 0.5))
     root = result(e.SqrtOp(size))
-    other = _quotient(times(result(e.AbsOp(y)), scalar(y, 0.5)), root)
-    other = _where(_is(root, 0), scalar(root, 0), other)
+    other = over(times(result(e.AbsOp(y)), scalar(y, 0.5)), root)
+    other = where(_is(root, 0), scalar(root, 0), other)
     is_right = result(c.GreaterEqualOp(x, scalar(x, 0)))
-    upper = _where(is_right, other, root)
-    imaginary = _where(result(c.LessOp(y, scalar(y, 0))), _minus(upper), upper)
-    return _where(is_right, root, other), imaginary
+    upper = where(is_right, other, root)
+    imaginary = where(result(c.LessOp(y, scalar(y, 0))), _minus(upper), upper)
+    return where(is_right, root, other), imaginary
 
 
 def _reciprocal_root(z: Parts) -> Parts:
@@ -135,15 +125,15 @@ def _power(z: Parts, exponent: Parts) -> Parts:
     value = _exponential(product(exponent, _logarithm(z)))
     is_zero = result(c.LogicalAndOp(_is(z[0], 0), _is(z[1], 0)))
     is_one = result(c.LogicalAndOp(_is(exponent[0], 0), _is(exponent[1], 0)))
-    real, imaginary = (_where(is_zero, scalar(part, 0), part) for part in value)
-    return _where(is_one, scalar(real, 1), real), _where(is_one, scalar(real, 0), imaginary)
+    real, imaginary = (where(is_zero, scalar(part, 0), part) for part in value)
+    return where(is_one, scalar(real, 1), real), where(is_one, scalar(real, 0), imaginary)
 
 
 def _sign(z: Parts) -> Parts:
     """The number of size 1 in the same direction; 0 for 0."""
     size = magnitude(z)
-    divisor = _where(_is(size, 0), scalar(size, 1), size)
-    return _quotient(z[0], divisor), _quotient(z[1], divisor)
+    divisor = where(_is(size, 0), scalar(size, 1), size)
+    return over(z[0], divisor), over(z[1], divisor)
 
 
 def _sine(z: Parts) -> Parts:
@@ -176,8 +166,8 @@ def _hyperbolic_tangent(z: Parts) -> Parts:
     h, tangent, one = result(t.TanhOp(x)), result(t.TanOp(y)), scalar(x, 1)
     square, wide = times(tangent, tangent), result(t.CoshOp(x))
     divisor = total(one, times(times(h, h), square))
-    real = _quotient(times(h, total(one, square)), divisor)
-    return real, _quotient(_quotient(tangent, times(wide, wide)), divisor)
+    real = over(times(h, total(one, square)), divisor)
+    return real, over(over(tangent, times(wide, wide)), divisor)
 
 
 def _tangent(z: Parts) -> Parts:

@@ -24,6 +24,7 @@ from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.types import element_dtype
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, broadcast, cast_to, result, scalar, shape, tensor
 from fuse_dialect.frontends.stablehlo.dialect import BY_NAME
+from fuse_dialect.frontends.stablehlo.rules.arithmetic import difference, times, total
 from fuse_dialect.frontends.stablehlo.rules.building import Rule, combined_by, known_number, of_passing, only_op, word
 from fuse_dialect.frontends.stablehlo.rules.contractions import CONTRACTIONS
 from fuse_dialect.frontends.stablehlo.rules.indexing import INDEXING
@@ -142,21 +143,6 @@ def product(x: Parts, y: Parts) -> Parts:
     """The products of complex numbers."""
     real = difference(times(x[0], y[0]), times(x[1], y[1]))
     return real, total(times(x[0], y[1]), times(x[1], y[0]))
-
-
-def times(x: SSAValue, y: SSAValue) -> SSAValue:
-    """The products of real numbers."""
-    return result(b.MultiplyOp(x, y))
-
-
-def total(x: SSAValue, y: SSAValue) -> SSAValue:
-    """The sums of real numbers."""
-    return result(b.AddOp(x, y))
-
-
-def difference(x: SSAValue, y: SSAValue) -> SSAValue:
-    """The differences of real numbers."""
-    return result(b.SubtractOp(x, y))
 
 
 def _multiply(op: Operation) -> Sequence[SSAValue]:

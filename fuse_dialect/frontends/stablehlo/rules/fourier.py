@@ -19,8 +19,9 @@ from fuse_dialect.dialect.ops.indexing import StridedSliceOp
 from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, MatmulOp
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, dtype, reshape, result, shape, static_shape
+from fuse_dialect.frontends.stablehlo.rules.arithmetic import difference, total
 from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, word
-from fuse_dialect.frontends.stablehlo.rules.complex_pairs import Parts, difference, is_zero, pair, parts, product, total
+from fuse_dialect.frontends.stablehlo.rules.complex_pairs import Parts, is_zero, pair, parts, product
 from fuse_dialect.frontends.stablehlo.split_complex import is_complex_type
 
 MOST_POINTS = 64

@@ -15,53 +15,30 @@ from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.frontends.fuse_values import result, scalar
+from fuse_dialect.frontends.stablehlo.rules.arithmetic import difference, less, over, times, total, where
 from fuse_dialect.frontends.stablehlo.rules.building import Rule
 from fuse_dialect.frontends.stablehlo.rules.special_functions import LANCZOS, lgamma, of_floats
-
-
-def _add(x: SSAValue, y: SSAValue) -> SSAValue:
-    return result(b.AddOp(x, y))
-
-
-def _subtract(x: SSAValue, y: SSAValue) -> SSAValue:
-    return result(b.SubtractOp(x, y))
-
-
-def _times(x: SSAValue, y: SSAValue) -> SSAValue:
-    return result(b.MultiplyOp(x, y))
-
-
-def _over(x: SSAValue, y: SSAValue) -> SSAValue:
-    return result(b.DivideOp(x, y))
-
-
-def _where(condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-    return result(b.WhereOp(condition, yes, no))
-
-
-def _less(x: SSAValue, y: SSAValue) -> SSAValue:
-    return result(c.LessOp(x, y))
 
 
 def _digamma(x: SSAValue) -> SSAValue:
     """The derivative of `lgamma`, by reflection below 1/2; nan at 0 and the negative integers, where it jumps."""
     half, one = scalar(x, 0.5), scalar(x, 1.0)
-    is_small = _less(x, half)
-    z = _where(is_small, result(e.NegativeOp(x)), _subtract(x, one))
+    is_small = less(x, half)
+    z = where(is_small, result(e.NegativeOp(x)), difference(x, one))
     series, slope = scalar(x, 0.99999999999980993227684700473478), scalar(x, 0.0)
     for index, coefficient in enumerate(LANCZOS, 1):
-        shifted = _add(z, scalar(x, index))
-        term = _over(scalar(x, coefficient), shifted)
-        series, slope = _add(series, term), _add(slope, _over(term, shifted))
-    t7 = _add(z, scalar(x, 7.5))
-    bend = _add(_over(slope, series), _over(scalar(x, 7.0), t7))
-    large = _subtract(result(e.LogOp(t7)), bend)
+        shifted = total(z, scalar(x, index))
+        term = over(scalar(x, coefficient), shifted)
+        series, slope = total(series, term), total(slope, over(term, shifted))
+    t7 = total(z, scalar(x, 7.5))
+    bend = total(over(slope, series), over(scalar(x, 7.0), t7))
+    large = difference(result(e.LogOp(t7)), bend)
     # The tangent of what is left of a whole turn: of a large number it has no digits.
-    offset = _add(x, result(e.AbsOp(result(e.FloorOp(_add(x, half))))))
-    angle = _times(offset, scalar(x, math.pi))
-    reflected = _subtract(large, _over(scalar(x, math.pi), result(t.TanOp(angle))))
+    offset = total(x, result(e.AbsOp(result(e.FloorOp(total(x, half))))))
+    angle = times(offset, scalar(x, math.pi))
+    reflected = difference(large, over(scalar(x, math.pi), result(t.TanOp(angle))))
     is_pole = result(c.LogicalAndOp(_at_most(x, 0.0), result(c.EqualOp(x, result(e.FloorOp(x))))))
-    return _where(is_pole, scalar(x, math.nan), _where(is_small, reflected, large))
+    return where(is_pole, scalar(x, math.nan), where(is_small, reflected, large))
 
 
 def _at_most(x: SSAValue, most: float) -> SSAValue:
@@ -91,41 +68,41 @@ def _zeta(x: SSAValue, q: SSAValue) -> SSAValue:
     """The sum of `(q + k) ** -x`, by its first terms and what Euler and Maclaurin say of the others."""
     exponent = result(e.NegativeOp(x))
     place, power = q, result(b.PowerOp(q, exponent))
-    total = power
+    found = power
     for _ in range(_TERMS):
-        place = _add(place, scalar(x, 1.0))
+        place = total(place, scalar(x, 1.0))
         power = result(b.PowerOp(place, exponent))
-        total = _add(total, power)
-    total = _add(total, _over(_times(power, place), _subtract(x, scalar(x, 1.0))))
-    total = _subtract(total, _times(scalar(x, 0.5), power))
+        found = total(found, power)
+    found = total(found, over(times(power, place), difference(x, scalar(x, 1.0))))
+    found = difference(found, times(scalar(x, 0.5), power))
     factor, derivative = scalar(x, 1.0), power
     for step, number in enumerate(_EULER_MACLAURIN):
-        factor = _times(factor, _add(x, scalar(x, 2 * step)))
-        derivative = _over(derivative, place)
-        total = _add(total, _times(_times(factor, derivative), scalar(x, 1 / number)))
-        factor = _times(factor, _add(x, scalar(x, 2 * step + 1)))
-        derivative = _over(derivative, place)
+        factor = times(factor, total(x, scalar(x, 2 * step)))
+        derivative = over(derivative, place)
+        found = total(found, times(times(factor, derivative), scalar(x, 1 / number)))
+        factor = times(factor, total(x, scalar(x, 2 * step + 1)))
+        derivative = over(derivative, place)
     is_integer = result(c.EqualOp(q, result(e.FloorOp(q))))
-    is_even = result(c.EqualOp(x, _times(scalar(x, 2.0), result(e.FloorOp(_times(x, scalar(x, 0.5)))))))
+    is_even = result(c.EqualOp(x, times(scalar(x, 2.0), result(e.FloorOp(times(x, scalar(x, 0.5)))))))
     is_pole = result(c.LogicalAndOp(is_integer, is_even))
-    below = _where(is_pole, scalar(x, math.inf), scalar(x, math.nan))
-    total = _where(_at_most(q, 0.0), below, total)
-    beyond = _where(result(c.EqualOp(x, scalar(x, 1.0))), scalar(x, math.inf), scalar(x, math.nan))
-    return _where(result(c.GreaterOp(x, scalar(x, 1.0))), total, beyond)
+    below = where(is_pole, scalar(x, math.inf), scalar(x, math.nan))
+    found = where(_at_most(q, 0.0), below, found)
+    beyond = where(result(c.EqualOp(x, scalar(x, 1.0))), scalar(x, math.inf), scalar(x, math.nan))
+    return where(result(c.GreaterOp(x, scalar(x, 1.0))), found, beyond)
 
 
 def _polygamma(n: SSAValue, x: SSAValue) -> SSAValue:
     """`(-1) ** (n + 1) n! zeta(n + 1, x)`, and `digamma` for 0; nan for what is no order."""
-    after = _add(n, scalar(n, 1.0))
-    size = _times(result(e.ExpOp(lgamma(after))), _zeta(after, x))
-    half = _times(n, scalar(n, 0.5))
+    after = total(n, scalar(n, 1.0))
+    size = times(result(e.ExpOp(lgamma(after))), _zeta(after, x))
+    half = times(n, scalar(n, 0.5))
     is_even = result(c.EqualOp(half, result(e.FloorOp(half))))
-    value = _where(is_even, result(e.NegativeOp(size)), size)
-    value = _where(result(c.EqualOp(n, scalar(n, 0.0))), _digamma(x), value)
+    value = where(is_even, result(e.NegativeOp(size)), size)
+    value = where(result(c.EqualOp(n, scalar(n, 0.0))), _digamma(x), value)
     is_order = result(
         c.LogicalAndOp(result(c.EqualOp(n, result(e.FloorOp(n)))), result(c.GreaterEqualOp(n, scalar(n, 0))))
     )
-    return _where(is_order, value, scalar(x, math.nan))
+    return where(is_order, value, scalar(x, math.nan))
 
 
 _BESSEL_NEAR = (
@@ -183,11 +160,11 @@ _BESSEL_FAR = (
 
 def _chebyshev(x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
     """Clenshaw's recurrence."""
-    twice = _add(x, x)
+    twice = total(x, x)
     one, two = scalar(x, 0.0), scalar(x, 0.0)
     for each in reversed(coefficients[1:]):
-        one, two = _subtract(_add(_times(twice, one), scalar(x, each)), two), one
-    return _subtract(_add(_times(x, one), scalar(x, coefficients[0] / 2)), two)
+        one, two = difference(total(times(twice, one), scalar(x, each)), two), one
+    return difference(total(times(x, one), scalar(x, coefficients[0] / 2)), two)
 
 
 def _bessel_i1e(x: SSAValue) -> SSAValue:
@@ -195,12 +172,12 @@ def _bessel_i1e(x: SSAValue) -> SSAValue:
     size = result(e.AbsOp(x))
     near_x = result(b.MinimumOp(size, scalar(x, 8.0)))
     far_x = result(b.MaximumOp(size, scalar(x, 8.0)))
-    near = _times(near_x, _chebyshev(_subtract(_times(near_x, scalar(x, 0.25)), scalar(x, 1.0)), _BESSEL_NEAR))
-    place = _subtract(_over(scalar(x, 16.0), far_x), scalar(x, 1.0))
-    far = _over(_chebyshev(place, _BESSEL_FAR), result(e.SqrtOp(far_x)))
-    value = _where(result(c.LessEqualOp(size, scalar(x, 8.0))), near, far)
-    value = _where(_less(x, scalar(x, 0.0)), result(e.NegativeOp(value)), value)
-    return _where(result(e.IsnanOp(x)), x, value)
+    near = times(near_x, _chebyshev(difference(times(near_x, scalar(x, 0.25)), scalar(x, 1.0)), _BESSEL_NEAR))
+    place = difference(over(scalar(x, 16.0), far_x), scalar(x, 1.0))
+    far = over(_chebyshev(place, _BESSEL_FAR), result(e.SqrtOp(far_x)))
+    value = where(result(c.LessEqualOp(size, scalar(x, 8.0))), near, far)
+    value = where(less(x, scalar(x, 0.0)), result(e.NegativeOp(value)), value)
+    return where(result(e.IsnanOp(x)), x, value)
 
 
 GAMMA_FUNCTIONS: Mapping[str, Rule] = {

@@ -4,6 +4,8 @@
 2. A matrix that a routine fails on, as it is singular, not definite, or holds nans, gives nans; others of its batch do
    not.
 3. A batch is the leading axes. Matrices without elements are fine.
+4. A routine that iterates until it has converged never gets a number that is not finite: some of them would never end.
+   Such a matrix gives nans in all results.
 """
 
 import math
@@ -34,6 +36,28 @@ def with_nans(function: Callable[..., Any], *operands: Array) -> tuple[Array, ..
             return _results(function, wide)
         except np.linalg.LinAlgError:
             return _one_by_one(function, wide)
+
+
+def iterated(
+    function: Callable[..., Any], matrices: Array, read: Callable[[Array], Array] = np.asarray
+) -> tuple[Array, ...]:
+    """As `with_nans`, of a function that iterates: a matrix with a number that is not finite gives nans (4).
+
+    LAPACK's gesdd does not end on some matrices that hold a nan.
+
+    Args:
+        function: Of a batch of matrices.
+        matrices: [..., M, N].
+        read: The matrices, with zeros for what the function does not read.
+
+    Returns:
+        The results in f64.
+    """
+    is_finite = np.isfinite(read(matrices)).all(axis=(-2, -1))
+    results = with_nans(function, np.where(is_finite[..., None, None], matrices, 0))
+    for result in results:
+        result[~is_finite] = np.nan
+    return results
 
 
 def _results(function: Callable[..., Any], operands: Sequence[Array]) -> tuple[Array, ...]:

@@ -79,6 +79,24 @@ def test_what_fails_gives_nans_alone(apply, build, random):
     assert np.isinf(apply(TriangularSolveOp, np.zeros((1, 1)), np.ones((1, 1)))).all()
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(
+    ("cls", "properties"),
+    [(SvdOp, {}), (SvdOp, {"full_matrices": True}), (SvdvalsOp, {}), (EighOp, {}), (EigvalshOp, {"lower": False})],
+)
+def test_what_iterates_never_gets_what_is_not_finite(build, random, cls, properties, number):
+    x = random.normal(size=(40, 3, 3))
+    x[np.arange(39), random.integers(0, 3, 39), random.integers(0, 3, 39)] = number
+    # Only one triangle of a symmetric matrix is read, so only it counts.
+    read = x if cls in (SvdOp, SvdvalsOp) else np.triu(x) if properties else np.tril(x)
+    is_good = np.isfinite(read).all(axis=(1, 2))
+    assert is_good.any()
+    assert not is_good.all()
+    for found in build(cls, "40x3x3xf64", **properties).evaluate(x):
+        assert np.isfinite(found[is_good]).all()
+        assert np.isnan(found[~is_good]).all()
+
+
 @pytest.mark.parametrize("lower", [True, False])
 def test_eigenvalues_are_of_one_triangle(build, random, lower):
     x = random.normal(size=(2, 5, 5))

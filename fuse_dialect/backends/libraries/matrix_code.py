@@ -5,6 +5,7 @@
    need the elements in the other order.
 2. What a routine overwrites is a result, or a copy in the workspace.
 3. A routine that says that it failed leaves nans in all results of that matrix.
+4. A routine that iterates never gets a number that is not finite, as some would never end: nans in all results.
 
 Source: LAPACK 3.12, https://netlib.org/lapack/explore-html.
 """
@@ -128,8 +129,26 @@ class MatrixCode:
         """Whether a routine has done what it is for."""
         return self.f.compare("eq", self.f.load(I32, info), constant(I32, 0))
 
+    def is_finite(self, matrix: Value, rows: int, columns: int, triangle: str | None = None) -> Value:
+        """Whether a matrix, or its lower (`L`) or upper (`U`) triangle with the diagonal, holds finite numbers only."""
+        f, zero = self.f, constant(self.type, 0.0)
+        with f.loop(f.i64(0), f.i64(rows), carried=[zero]) as row:
+            begin = row.index if triangle == "U" else f.i64(0)
+            end = f.add(row.index, f.i64(1)) if triangle == "L" else f.i64(columns)
+            with f.loop(begin, end, carried=row.carried) as column:
+                # A finite number times 0 is 0, any other is a nan, and the sum keeps it in whatever order.
+                element = f.load(self.type, self.at(matrix, row.index, columns, column.index))
+                product = f.fmul(element, zero, flags="")
+                column.following = [f.fadd(column.carried[0], product, flags="reassoc")]
+            row.following = column.carried
+        return f.compare("oeq", row.carried[0], zero)
+
     def unless_failed(self, info: Value, write: Callable[[], None]) -> None:
         """What follows a routine, or nans in all results (3)."""
+        self.where(self.succeeded(info), write)
+
+    def where(self, is_good: Value, write: Callable[[], None]) -> None:
+        """Write code for a matrix that a routine can do; nans in all results of others (3, 4)."""
 
         def failed() -> Sequence[Value]:
             for result, count in zip(self.results, self.sizes, strict=True):
@@ -141,7 +160,7 @@ class MatrixCode:
             write()
             return ()
 
-        self.f.either(self.succeeded(info), done, failed)
+        self.f.either(is_good, done, failed)
 
 
 def _bytes(type: Type) -> int:
@@ -209,19 +228,22 @@ def _eigenvalues(op: EighOp | EigvalshOp, code: MatrixCode) -> None:
     turned, info = code.room(size * size), code.room(1, I32)
     counts = (1 + 6 * size + 2 * size * size + 64 * size, 3 + 5 * size)
     work, integers = code.room(counts[0]), code.room(counts[1], I32)
-    code.copy(x, turned, size * size)
-    triangle = "U" if op.lower.value.data else "L"
-    code.call(
-        "syevd",
-        *("V" if has_vectors else "N", triangle, size, turned, size, values),
-        *(work, counts[0], integers, counts[1], info),
-    )
+    read, theirs = ("L", "U") if op.lower.value.data else ("U", "L")
+
+    def find() -> None:
+        code.copy(x, turned, size * size)
+        code.call(
+            "syevd",
+            *("V" if has_vectors else "N", theirs, size, turned, size, values),
+            *(work, counts[0], integers, counts[1], info),
+        )
+        code.unless_failed(info, turn)
 
     def turn() -> None:
         if has_vectors:
             code.transpose(turned, code.results[1], size, size)
 
-    code.unless_failed(info, turn)
+    code.where(code.is_finite(x, size, size, read), find)
 
 
 def _singular_values(op: SvdOp | SvdvalsOp, code: MatrixCode) -> None:
@@ -237,9 +259,13 @@ def _singular_values(op: SvdOp | SvdvalsOp, code: MatrixCode) -> None:
         (s,), u, vh = code.results, copied, copied
     lengths = (letter, columns, rows, None, columns, None, None, columns, None, lead)
     work, size = _svd_work(code, lengths)
-    code.copy(x, copied, rows * columns)
-    code.call("gesdd", letter, columns, rows, copied, columns, s, vh, columns, u, lead, work, size, integers, info)
-    code.unless_failed(info, lambda: None)
+
+    def find() -> None:
+        code.copy(x, copied, rows * columns)
+        code.call("gesdd", letter, columns, rows, copied, columns, s, vh, columns, u, lead, work, size, integers, info)
+        code.unless_failed(info, lambda: None)
+
+    code.where(code.is_finite(x, rows, columns), find)
 
 
 def _svd_work(code: MatrixCode, lengths: tuple[str | int | None, ...]) -> tuple[Value, int]:

@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, tensor_operand, tensor_result
-from fuse_dialect.dialect.matrices import lu_factors, reflected, with_nans
+from fuse_dialect.dialect.matrices import iterated, lu_factors, reflected, with_nans
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import require_rank_at_least, require_wide_float, unify, unify_shapes
 from fuse_dialect.dialect.types import DYNAMIC, element_count, require_same_element, with_element, with_shape
@@ -222,6 +222,7 @@ class EighOp(MatrixOp):
     Types: f32 or f64.
     Kind: opaque.
     Cost: 9 * M^3 operations a matrix.
+    Errors: a matrix with a number that is not finite, where it is read, gives nans.
     Source: `numpy.linalg.eigh`, LAPACK syevd.
     """
 
@@ -242,8 +243,8 @@ class EighOp(MatrixOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.linalg.eigh`."""
-        triangle = "L" if self.lower.value.data else "U"
-        values, vectors = with_nans(partial(np.linalg.eigh, UPLO=triangle), *operands)
+        triangle, read = ("L", np.tril) if self.lower.value.data else ("U", np.triu)
+        values, vectors = iterated(partial(np.linalg.eigh, UPLO=triangle), *operands, read)
         return (values.astype(operands[0].dtype), vectors.astype(operands[0].dtype))
 
 
@@ -255,6 +256,7 @@ class EigvalshOp(MatrixOp):
     Types: f32 or f64.
     Kind: opaque.
     Cost: 4 / 3 * M^3 operations a matrix, rounded down.
+    Errors: a matrix with a number that is not finite, where it is read, gives nans.
     Source: `numpy.linalg.eigvalsh`, LAPACK syevd.
     """
 
@@ -274,8 +276,8 @@ class EigvalshOp(MatrixOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.linalg.eigvalsh`."""
-        triangle = "L" if self.lower.value.data else "U"
-        (values,) = with_nans(partial(np.linalg.eigvalsh, UPLO=triangle), *operands)
+        triangle, read = ("L", np.tril) if self.lower.value.data else ("U", np.triu)
+        (values,) = iterated(partial(np.linalg.eigvalsh, UPLO=triangle), *operands, read)
         return (values.astype(operands[0].dtype),)
 
 
@@ -288,6 +290,7 @@ class SvdOp(MatrixOp):
     Types: f32 or f64.
     Kind: opaque.
     Cost: 14 * M * N * min(M, N) operations a matrix.
+    Errors: a matrix with a number that is not finite gives nans.
     Source: `numpy.linalg.svd`, LAPACK gesdd.
     """
 
@@ -313,7 +316,7 @@ class SvdOp(MatrixOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.linalg.svd`."""
         is_full = bool(self.full_matrices.value.data)
-        results = with_nans(partial(np.linalg.svd, full_matrices=is_full), *operands)
+        results = iterated(partial(np.linalg.svd, full_matrices=is_full), *operands)
         return tuple(each.astype(operands[0].dtype) for each in results)
 
 
@@ -325,6 +328,7 @@ class SvdvalsOp(MatrixOp):
     Types: f32 or f64.
     Kind: opaque.
     Cost: 8 / 3 of M * N * min(M, N) operations a matrix, rounded down.
+    Errors: a matrix with a number that is not finite gives nans.
     Source: `numpy.linalg.svdvals`, LAPACK gesdd.
     """
 
@@ -341,5 +345,5 @@ class SvdvalsOp(MatrixOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.linalg.svd` without vectors."""
-        (values,) = with_nans(partial(np.linalg.svd, compute_uv=False), *operands)
+        (values,) = iterated(partial(np.linalg.svd, compute_uv=False), *operands)
         return (values.astype(operands[0].dtype),)

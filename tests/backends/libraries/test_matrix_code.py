@@ -114,6 +114,19 @@ def test_a_matrix_that_fails_gives_nans_and_others_do_not(op: str) -> None:
     assert np.isfinite(found[[0, 2]]).all()
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("op", ["svd", "svdvals", "eigh", "eigvalsh, lower = false"])
+def test_what_iterates_never_gets_what_is_not_finite(op: str, number: float) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(40, 3, 3))
+    x[np.arange(39), random.integers(0, 3, 39), random.integers(0, 3, 39)] = number
+    whole, line = tensor(40, 3, 3, element="f64"), tensor(40, 3, element="f64")
+    results = {"svd": [whole, line, whole], "eigh": [line, whole]}.get(op, [line])
+    program, module = compiled(f"fuse.{op}", [whole], results)
+    for found, expected in zip(program(x), fd.run(module, x), strict=True):
+        np.testing.assert_allclose(np.abs(found), np.abs(expected), rtol=1e-9, atol=1e-9)
+
+
 def test_a_loop_around_factors_is_native() -> None:
     text = """func.func @main(%a: tensor<4x4xf32>, %n: tensor<i64>) -> tensor<4x4xf32> {
       %r = fuse.loop limit(%n : tensor<i64>) states(%a : tensor<4x4xf32>) -> (tensor<4x4xf32>) {

@@ -218,11 +218,12 @@ class EighOp(MatrixOp):
 
     Only one triangle is read.
 
+    A matrix with a number that is not finite, where it is read, gives nans.
+
     Shapes: [..., M, M]; results [..., M] and [..., M, M].
     Types: f32 or f64.
     Kind: opaque.
     Cost: 9 * M^3 operations a matrix.
-    Errors: a matrix with a number that is not finite, where it is read, gives nans.
     Source: `numpy.linalg.eigh`, LAPACK syevd.
     """
 
@@ -252,11 +253,12 @@ class EighOp(MatrixOp):
 class EigvalshOp(MatrixOp):
     """Eigenvalues of a symmetric matrix in ascending order. Only one triangle is read.
 
+    A matrix with a number that is not finite, where it is read, gives nans.
+
     Shapes: [..., M, M] to [..., M].
     Types: f32 or f64.
     Kind: opaque.
     Cost: 4 / 3 * M^3 operations a matrix, rounded down.
-    Errors: a matrix with a number that is not finite, where it is read, gives nans.
     Source: `numpy.linalg.eigvalsh`, LAPACK syevd.
     """
 
@@ -285,12 +287,13 @@ class EigvalshOp(MatrixOp):
 class SvdOp(MatrixOp):
     """The singular value decomposition `u s vh`, greatest values first; pairs of vectors have either sign.
 
+    A matrix with a number that is not finite gives nans.
+
     Shapes: [..., M, N]; with K = min(M, N) results [..., M, K], [..., K] and [..., K, N], or [..., M, M] and
         [..., N, N] with `full_matrices`.
     Types: f32 or f64.
     Kind: opaque.
     Cost: 14 * M * N * min(M, N) operations a matrix.
-    Errors: a matrix with a number that is not finite gives nans.
     Source: `numpy.linalg.svd`, LAPACK gesdd.
     """
 
@@ -324,11 +327,12 @@ class SvdOp(MatrixOp):
 class SvdvalsOp(MatrixOp):
     """The singular values of a matrix, greatest first.
 
+    A matrix with a number that is not finite gives nans.
+
     Shapes: [..., M, N] to [..., min(M, N)].
     Types: f32 or f64.
     Kind: opaque.
     Cost: 8 / 3 of M * N * min(M, N) operations a matrix, rounded down.
-    Errors: a matrix with a number that is not finite gives nans.
     Source: `numpy.linalg.svdvals`, LAPACK gesdd.
     """
 

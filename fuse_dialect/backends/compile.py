@@ -273,7 +273,8 @@ def _of_library(engine: Backend, primitive: Primitive, reason: str, limits: Limi
     """What has no loops: a native function around a library, a call of one, or its NumPy meaning."""
     if engine.name == "numpy" or primitive.unread:
         return Compiled(primitive, None, None, reason, limits)
-    kernel = library_kernel(primitive.function)
+    # Machine code is there with this backend alone.
+    kernel = library_kernel(primitive.function) if engine.name == "llvm" else None
     if kernel is not None:
         return Compiled(primitive, None, kernel, limits=limits)
     return Compiled(primitive, None, None, reason, limits, direct=transform_of(primitive.function))

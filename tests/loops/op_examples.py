@@ -110,8 +110,12 @@ FINITE = (
     "fuse.grid_sample",
     "fuse.roi_align",
     "fuse.deformable_conv2d",
+    "fuse.householder_product",
+    "fuse.inverse",
 )
 """Ops with weights that may be 0: what becomes of the product with a nan depends on how sums are written."""
+SIGNLESS = {"fuse.eigh": (1,), "fuse.svd": (0, 2)}
+"""Results whose vectors have either sign."""
 SHAPES = {"fuse.dyn_broadcast_to": [2, 1, 1], "fuse.dyn_reshape": [-1, 2]}
 """Shapes that fit the operand."""
 

@@ -39,22 +39,25 @@ class Transforms(Protocol):
 
 
 class _Public:
-    """Functions of `scipy.fft` or `numpy.fft`."""
+    """Functions of `scipy.fft` or `numpy.fft`; the latter warns of what is not a number."""
 
     def __init__(self, module: Any):
         self._module = module
 
     def complex(self, x: Array, axes: tuple[int, ...], *, inverse: bool) -> Array:
-        return (self._module.ifftn if inverse else self._module.fftn)(x, axes=axes)
+        with np.errstate(all="ignore"):
+            return (self._module.ifftn if inverse else self._module.fftn)(x, axes=axes)
 
     def half(self, x: Array, axes: tuple[int, ...]) -> Array:
-        return self._module.rfftn(x, axes=axes)
+        with np.errstate(all="ignore"):
+            return self._module.rfftn(x, axes=axes)
 
     def real(self, x: Array, axes: tuple[int, ...], length: int) -> Array:
         *others, last = axes
-        if others:
-            x = self._module.ifftn(x, axes=others)
-        return self._module.irfft(x, length, last)
+        with np.errstate(all="ignore"):
+            if others:
+                x = self._module.ifftn(x, axes=others)
+            return self._module.irfft(x, length, last)
 
 
 _BY_COUNT = 2

@@ -401,6 +401,7 @@ def masked_fill(want: Want, self: SSAValue, mask: SSAValue, value: Any) -> SSAVa
     "aten.clone.default",
     "aten.alias.default",
     "aten.detach.default",
+    "aten.detach_copy.default",
     "aten.lift_fresh_copy.default",
     "aten.contiguous.default",
     "aten.copy.default",

@@ -35,7 +35,7 @@ def check(found: Any, expected: list[Any]) -> None:
 
 
 def test_there_are_graphs() -> None:
-    assert len(NAMES) == 8
+    assert len(NAMES) == 9
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,6 +10,7 @@ from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import pooling as p
 from fuse_dialect.dialect.ops.opaque import ScatterNdOp
 from fuse_dialect.dialect.ops.resizing import Resize2dOp
+from fuse_dialect.dialect.ops.sampling import GridSampleOp
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, made
 from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
@@ -159,3 +160,16 @@ def bilinear(
     """`resize2d` between the nearest elements."""
     mode = "align_corners" if align_corners else "half_pixel"
     return _resized(want, self, "linear", mode, "round_prefer_floor", None if align_corners else [scales_h, scales_w])
+
+
+_MODES = ("linear", "nearest", "cubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+@RULES.of("aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default")
+def grid_sampler(
+    want: Want, input: SSAValue, grid: SSAValue, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> SSAValue:
+    """`grid_sample`."""
+    how = {"mode": _MODES[interpolation_mode], "padding_mode": _PADDINGS[padding_mode]}
+    return made(GridSampleOp(input, grid, align_corners=align_corners, **how))

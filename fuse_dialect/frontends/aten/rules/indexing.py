@@ -1,6 +1,7 @@
 """Elements by index: gathers and scatters. A negative index counts from the end."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import indexing as i
-from fuse_dialect.dialect.ops.comparison import LessOp
+from fuse_dialect.dialect.ops.comparison import GreaterEqualOp, GreaterOp, LessOp
 from fuse_dialect.dialect.ops.concatenation import StackOp
+from fuse_dialect.dialect.ops.elementwise import LogicalNotOp
 from fuse_dialect.dialect.ops.opaque import ScatterNdOp
+from fuse_dialect.dialect.ops.reduction import SumOp
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, is_value, made
 from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
@@ -62,6 +65,51 @@ def gather(want: Want, self: SSAValue, dim: int, index: SSAValue, *, sparse_grad
     if not shape(self):
         raise NoFuseFormError("an index of a number")
     return made(i.GatherOp(self, index, axis=dim % len(shape(self))))
+
+
+_MOST_COMPARISONS = 1 << 24
+"""Of values with bounds, of one search."""
+
+
+@RULES.of("aten.searchsorted.Tensor", "aten.searchsorted.Scalar")
+def searchsorted(
+    want: Want,
+    sorted_sequence: SSAValue,
+    self: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: SSAValue | None = None,
+) -> SSAValue:
+    """How many elements of its line are less than each value, or with `right` not greater. A nan is the greatest."""
+    line = sorted_sequence if sorter is None else made(i.GatherOp(sorted_sequence, sorter, axis=len(shape(sorter)) - 1))
+    values = self if is_value(self) else as_type(self, dtype(line))
+    if not shape(values):
+        values = reshape(values, [1] * len(shape(line)))
+    return _counted_below(want, line, values, is_right=right or side == "right")
+
+
+@RULES.of("aten.bucketize.Tensor", "aten.bucketize.Scalar")
+def bucketize(want: Want, self: Any, boundaries: SSAValue, *, out_int32: bool = False, right: bool = False) -> SSAValue:
+    """The same, of one line for all values."""
+    values = self if is_value(self) else as_type(self, dtype(boundaries))
+    return _counted_below(want, boundaries, reshape(values, [prod(shape(values))]), is_right=right)
+
+
+def _counted_below(want: Want, line: SSAValue, values: SSAValue, *, is_right: bool) -> SSAValue:
+    """Comparisons of each value with its whole line, added up."""
+    bounds, wanted = shape(line), shape(values)
+    if prod(wanted) * bounds[-1] > _MOST_COMPARISONS:
+        raise NoFuseFormError(f"more than {_MOST_COMPARISONS} comparisons")
+    common = np.promote_types(dtype(line), dtype(values))
+    each = reshape(as_type(values, common), [*wanted, 1])
+    others = reshape(as_type(line, common), [*bounds[:-1], 1, bounds[-1]])
+    compare = GreaterOp if is_right else GreaterEqualOp
+    # What is neither greater nor equal is less, or one of both is a nan.
+    is_below = made(LogicalNotOp(made(compare(others, each))))
+    counts = made(SumOp(as_type(is_below, want.dtype), axes=[len(wanted)]))
+    return reshape(counts, want.shape)
 
 
 def _joined(indices: Sequence[SSAValue], sizes: Sequence[int]) -> SSAValue:

@@ -21,25 +21,30 @@ from fuse_dialect.frontends.fuse_values import broadcast, reshape, scalar, shape
 
 @RULES.of(
     "aten.view.default",
+    "aten.view_copy.default",
     "aten._unsafe_view.default",
     "aten.reshape.default",
     "aten.squeeze.dim",
     "aten.squeeze.dims",
     "aten.squeeze.default",
+    "aten.squeeze_copy.dim",
+    "aten.squeeze_copy.dims",
+    "aten.squeeze_copy.default",
     "aten.unsqueeze.default",
+    "aten.unsqueeze_copy.default",
 )
 def reshaped(want: Want, self: SSAValue, *sizes: Any) -> SSAValue:
     """The shape that is wanted."""
     return reshape(self, want.shape)
 
 
-@RULES.of("aten.permute.default")
+@RULES.of("aten.permute.default", "aten.permute_copy.default")
 def permute(want: Want, self: SSAValue, dims: Sequence[int]) -> SSAValue:
     """`transpose`."""
     return transpose(self, [dim % len(dims) for dim in dims])
 
 
-@RULES.of("aten.transpose.int")
+@RULES.of("aten.transpose.int", "aten.transpose_copy.int")
 def swap(want: Want, self: SSAValue, dim0: int, dim1: int) -> SSAValue:
     """`transpose` of two axes."""
     axes = list(range(len(shape(self))))
@@ -48,13 +53,13 @@ def swap(want: Want, self: SSAValue, dim0: int, dim1: int) -> SSAValue:
     return transpose(self, axes)
 
 
-@RULES.of("aten.t.default")
+@RULES.of("aten.t.default", "aten.t_copy.default")
 def matrix_transpose(want: Want, self: SSAValue) -> SSAValue:
     """`transpose` of a matrix."""
     return transpose(self, list(reversed(range(len(shape(self))))))
 
 
-@RULES.of("aten.expand.default")
+@RULES.of("aten.expand.default", "aten.expand_copy.default")
 def expand(want: Want, self: SSAValue, size: Sequence[int], *, implicit: bool = False) -> SSAValue:
     """`broadcast_to`."""
     return broadcast(self, want.shape)
@@ -99,7 +104,7 @@ def sliced(value: SSAValue, axis: int, begin: int, end: int, step: int = 1) -> S
     return made(i.StridedSliceOp(value, begin=[begin], end=[end], strides=[step], axes=[axis]))
 
 
-@RULES.of("aten.slice.Tensor")
+@RULES.of("aten.slice.Tensor", "aten.slice_copy.Tensor")
 def take_slice(
     want: Want, self: SSAValue, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> SSAValue:
@@ -108,7 +113,7 @@ def take_slice(
     return sliced(self, axis, *bounds(start, end, shape(self)[axis]), step)
 
 
-@RULES.of("aten.select.int")
+@RULES.of("aten.select.int", "aten.select_copy.int")
 def select(want: Want, self: SSAValue, dim: int, index: int) -> SSAValue:
     """One place of an axis."""
     axis = dim % len(shape(self))
@@ -124,6 +129,26 @@ def split(want: Want, self: SSAValue, split_sizes: Sequence[int], dim: int = 0) 
         parts.append(sliced(self, axis, begin, begin + size))
         begin += size
     return parts
+
+
+@RULES.of("aten.split.Tensor", "aten.split_copy.Tensor")
+def split_evenly(want: Want, self: SSAValue, split_size: int, dim: int = 0) -> list[SSAValue]:
+    """Slices of one size, of which the last may be shorter."""
+    size = shape(self)[dim]
+    return split(want, self, [min(split_size, size - begin) for begin in range(0, size, split_size)] or [0], dim)
+
+
+@RULES.of("aten.unfold.default", "aten.unfold_copy.default")
+def unfold(want: Want, self: SSAValue, dimension: int, size: int, step: int) -> SSAValue:
+    """All windows along an axis, which become a last axis."""
+    rank = len(shape(self))
+    if not rank:
+        return reshape(self, want.shape)
+    axis = dimension % rank
+    count = (shape(self)[axis] - size) // step + 1
+    places = np.arange(count)[:, None] * step + np.arange(size)
+    windows = made(i.TakeOp(self, constant(places).result, axis=axis))
+    return transpose(windows, [*range(axis + 1), *range(axis + 2, rank + 1), axis + 1])
 
 
 @RULES.of("aten.slice_scatter.default")
@@ -284,7 +309,7 @@ def diagonal(want: Want, self: SSAValue, offset: int = 0, dim1: int = 0, dim2: i
     return transpose(found, [*range(1, len(others) + 1), 0])
 
 
-@RULES.of("aten.unbind.int")
+@RULES.of("aten.unbind.int", "aten.unbind_copy.int")
 def unbind(want: Want, self: SSAValue, dim: int = 0) -> list[SSAValue]:
     """Every place of an axis."""
     axis = dim % len(shape(self))

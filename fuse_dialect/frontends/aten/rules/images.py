@@ -171,5 +171,5 @@ def grid_sampler(
     want: Want, input: SSAValue, grid: SSAValue, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> SSAValue:
     """`grid_sample`."""
-    how = {"mode": _MODES[interpolation_mode], "padding_mode": _PADDINGS[padding_mode]}
-    return made(GridSampleOp(input, grid, align_corners=align_corners, **how))
+    mode, padding = _MODES[interpolation_mode], _PADDINGS[padding_mode]
+    return made(GridSampleOp(input, grid, mode=mode, padding_mode=padding, align_corners=align_corners))

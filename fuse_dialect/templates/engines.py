@@ -56,6 +56,7 @@ def joined(templates: Sequence[HardwareTemplate]) -> HardwareTemplate:
     if len(templates) == 1:
         return templates[0]
     units = [HardwareUnit(SOURCE, SOURCE)]
+    stores = any(template.storing for template in templates)
     links: list[HardwareLink] = []
     rows: dict[tuple[str, str, tuple[Constraint, ...], int | None, str], list[str]] = {}
     for template in templates:
@@ -63,7 +64,16 @@ def joined(templates: Sequence[HardwareTemplate]) -> HardwareTemplate:
         def own(name: str, engine: str = template.name) -> str:
             return f"{engine}{_BETWEEN}{name}"
 
-        units += [replace(unit, name=own(unit.name), kind=own(unit.kind)) for unit in template.units]
+        units += [
+            replace(
+                unit,
+                name=own(unit.name),
+                kind=own(unit.kind),
+                # Where no unit says that it writes to memory, all do.
+                stores=unit.stores or (stores and not template.storing),
+            )
+            for unit in template.units
+        ]
         links.append(HardwareLink(SOURCE, own(template.source)))
         links += [HardwareLink(own(link.source), own(link.sink)) for link in template.links]
         for row in template.mappings:

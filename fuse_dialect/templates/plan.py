@@ -7,10 +7,10 @@ starts a group of its own at the source.
 
 Which of several groups it joins, and whether it does, a search decides (`templates.search`), within a budget. Without
 one, of several groups the one that grew last is asked first, and a few are asked at most. The cheaper of both plans is
-taken. Afterwards the inputs are collected. Constants are copied to every group that reads them. A virtual operator or a
-tuple joins the group that gives the one value it reads, or otherwise the group that holds all its readers. All other
-operators stay outside. A virtual operator is a view of the value that it reads, so whoever reads the view reads the
-value.
+taken. Trips that did not come to a unit that every trip must use are dissolved. Afterwards the inputs are collected.
+Constants are copied to every group that reads them. A virtual operator or a tuple joins the group that gives the one
+value it reads, or otherwise the group that holds all its readers. All other operators stay outside. A virtual operator
+is a view of the value that it reads, so whoever reads the view reads the value.
 
 Differs from the OPU article: state belongs to a group instead of to the whole run, every operator is visited, groups
 are convex, values may leave a group at every unit, and what no unit runs stays outside.
@@ -84,6 +84,8 @@ class _Group:
     walk: list[int] = field(default_factory=list[int])
     grown: int = 0
     """When it last grew."""
+    written: set[int] = field(default_factory=set[int])
+    """Places in `walk` whose values go to memory although the data goes on, where that matters."""
 
 
 def plan_hardware(
@@ -124,6 +126,7 @@ def _planned(
     planner = _Planner(graph, template, law, joins)
     for number in order:
         planner.visit(number)
+    planner.dissolve_incomplete()
     planner.collect_virtual_inputs()
     return planner.plan()
 
@@ -241,6 +244,8 @@ class _Planner:
         # Last: it changes the order of groups if it succeeds.
         refusal = self._cycle(node, group)
         if refusal is None:
+            if self.law.stores and self.law.leaves_behind(group.trip.head, number, self._inside(index)):
+                group.written.add(len(group.walk) - 1)
             self._enter(number, index, trip)
             group.walk.append(number)
         return refusal
@@ -282,6 +287,16 @@ class _Planner:
             self.refusals[number] = trip if isinstance(trip, HardwareRefusal) else None
             self.member_of[number] = self.order.add(self._members_before(node))
 
+    def dissolve_incomplete(self) -> None:
+        """Leave outside what a trip holds that did not come to a unit that every trip must use."""
+        for group in self.groups:
+            refusal = self.law.skipped(group.trip)
+            if refusal is not None:
+                for number in group.nodes:
+                    self.group_of[number] = None
+                    self.refusals[number] = _NO_GROUP if self.graph.nodes[number].role in VIEWS else refusal
+                group.nodes, group.walk = [], []
+
     def collect_virtual_inputs(self) -> None:
         """Let each virtual operator that is still alone join the group of its readers, if all are in one.
 
@@ -319,10 +334,10 @@ class _Planner:
         """The result."""
         matcher = self.law.matcher
         for group in self.groups:
-            units = matcher.assign([self.law.work_of(number) for number in group.walk])
+            units = matcher.assign([self.law.work_of(each) for each in group.walk], frozenset(group.written))
             for number, unit in zip(group.walk, units, strict=True):
                 self.unit_of[number] = matcher.units[unit].name
-        groups = [HardwareGroup(tuple(sorted(group.nodes)), tuple(group.walk)) for group in self.groups]
+        groups = [HardwareGroup(tuple(sorted(group.nodes)), tuple(group.walk)) for group in self.groups if group.nodes]
         return HardwarePlan(groups, self.unit_of, self.refusals)
 
 

@@ -9,7 +9,7 @@ come is a *frontier*: of each trip, or node of the host, that gives a value that
 
 Of all ways to one frontier the cheapest is kept. So the result is the optimum of all plans that the law allows
 (`templates.trips`), unless there are more frontiers than the budget has: then the cheapest few of each step are kept,
-and the result is no longer known to be the best.
+and the result is no longer known to be the best. A way on which a trip ends without a unit that it must use is none.
 """
 
 from collections.abc import Sequence
@@ -66,6 +66,9 @@ class _Step(NamedTuple):
 
 _Cost = tuple[int, float, float]
 """Operators left on the host that a unit runs, what the objective counts, and what decides between equals."""
+_Way = tuple[_Frontier | None, _Cost, int | None]
+"""A frontier behind a node, what it adds to the cost, and the head that the node joins; `None` where a trip would end
+that may not."""
 
 
 def search_trips(
@@ -128,12 +131,18 @@ class _Search:
             # The first steps may be as wide as all the rest on average, many times over.
             if len(layer) > 16 * width or len(layer) > left:
                 is_exact = False
-                kept = sorted(layer.items(), key=lambda item: item[1][0])[:width]
+                ranked = sorted(layer.items(), key=lambda item: item[1][0])
+                kept = ranked[:width]
+                # Trips that are not complete yet may come to nothing; from this one there is always a way on.
+                if self.law.matcher.requires:
+                    kept.append(next(item for item in ranked if self.may_end(item[0])))
                 layer = dict(kept)
             left -= len(layer)
             following: dict[_Frontier, tuple[_Cost, _Step]] = {}
             for frontier, (cost, step) in layer.items():
                 for new, added, join in self.ways(frontier, number, place):
+                    if new is None:
+                        continue
                     total = (cost[0] + added[0], cost[1] + added[1], cost[2] + added[2])
                     if new not in following or total < following[new][0]:
                         following[new] = (total, _Step(step, join))
@@ -146,7 +155,11 @@ class _Search:
             step = step.before
         return Search(joins, is_exact)
 
-    def ways(self, frontier: _Frontier, number: int, place: int) -> list[tuple[_Frontier, _Cost, int | None]]:
+    def may_end(self, frontier: _Frontier) -> bool:
+        """Whether no trip has to go on."""
+        return all(member.trip is None or self.law.skipped(member.trip) is None for member in frontier.members)
+
+    def ways(self, frontier: _Frontier, number: int, place: int) -> list[_Way]:
         """The frontiers behind a node, what each adds to the cost, and the head that the node joins."""
         node = self.graph.nodes[number]
         holder: dict[int, int] = {}
@@ -166,6 +179,8 @@ class _Search:
         # An operator that is beyond the limits on its own may join, where it reads less from memory.
         trip = None if isinstance(started, HardwareRefusal) else started
         found = [self.alone(frontier, number, node, place, holder, trip)]
+        if trip is not None and self.law.skipped(trip) is not None:
+            found.append(self.alone(frontier, number, node, place, holder, None))
         candidates = dict.fromkeys(holder[producers[value]] for value in node.reads if producers[value] in holder)
         for index in candidates:
             member = frontier.members[index]
@@ -193,7 +208,7 @@ class _Search:
         place: int,
         holder: dict[int, int],
         trip: TripState | None,
-    ) -> tuple[_Frontier, _Cost, int | None]:
+    ) -> _Way:
         """The frontier with the node as a member of its own, a trip or a node of the host."""
         above = self._above(frontier, node, holder, None)
         member = _Member(((number, number),), trip, trip is not None, above, frozenset(), 0)
@@ -211,7 +226,7 @@ class _Search:
         index: int,
         trip: TripState | None,
         origin: int | None = None,
-    ) -> tuple[_Frontier, _Cost, int | None]:
+    ) -> _Way:
         """The frontier with the node in a trip."""
         old = frontier.members[index]
         added = self._above(frontier, node, holder, index)
@@ -234,7 +249,7 @@ class _Search:
         place: int,
         holder: dict[int, int],
         carried: dict[int, int],
-    ) -> tuple[_Frontier, _Cost, int | None]:
+    ) -> _Way:
         """The frontier with a view, which goes along with the trip that gives the one value that it reads."""
         producers, nodes = self.graph.producers, self.graph.nodes
         data = [
@@ -276,7 +291,7 @@ class _Search:
         node: HardwareNode,
         place: int,
         holder: dict[int, int],
-    ) -> tuple[_Frontier, _Cost]:
+    ) -> tuple[_Frontier | None, _Cost]:
         """The frontier without what nobody asks for any more, and what the node costs in member `index`."""
         size, producers = self.graph.value_bytes, self.graph.producers
         written = set(frontier.written)
@@ -335,7 +350,9 @@ class _Search:
         return stranded, total, moved
 
     def _cycles(self, member: _Member, moved: int) -> float:
-        busiest = min((state.cycles for state in member.trip.units), default=0.0) if member.trip is not None else 0.0
+        states = member.trip.units if member.trip is not None else ()
+        ends = [state.cycles for state in states if not state.missing] or [state.cycles for state in states]
+        busiest = min(ends, default=0.0)
         return trip_cycles(moved, busiest, self.template)
 
     def _forgetting(self, trip: TripState, gone: frozenset[int]) -> TripState:
@@ -346,14 +363,19 @@ class _Search:
         count = trip.forgotten + len(lost) if self.law.limits.operands else 0
         return replace(trip, reads=trip.reads - lost, forgotten=count)
 
-    def _trimmed(self, members: Sequence[_Member], written: frozenset[int], place: int, index: int) -> _Frontier:
-        """Only what nodes behind `place` may ask for, in an order that does not tell how it came about."""
+    def _trimmed(self, members: Sequence[_Member], written: frozenset[int], place: int, index: int) -> _Frontier | None:
+        """Only what nodes behind `place` may ask for, in an order that does not tell how it came about.
+
+        `None` if a trip has ended that may not.
+        """
         dying, gone = self.dying[place], self.gone[place]
         kept: list[_Member] = []
         for number, member in enumerate(members):
             live, trip = member.live, member.trip
             if any(each in dying for each, _ in live):
                 live = tuple(pair for pair in live if pair[0] not in dying)
+                if trip is not None and _is_passed(trip, live) and self.law.skipped(trip) is not None:
+                    return None
                 if not live:
                     continue
             is_changed = live is not member.live or number == index

@@ -35,6 +35,12 @@ def support_table(template: HardwareTemplate, level: int = 1) -> Iterator[str]:
     limits = [f"{words}: {size}" for words, size in _limits(template) if size]
     if limits:
         yield f"A trip has limits: {', '.join(limits)}."
+    required = [unit.name for unit in template.units if unit.required]
+    if required:
+        yield f"Every trip must use: {', '.join(required)}."
+    storing = [unit.name for unit in template.units if unit.stores]
+    if storing:
+        yield f"Results are written to memory by: {', '.join(storing)}."
     if template.requirements:
         yield ""
         yield "Every operator must satisfy:"
@@ -59,6 +65,11 @@ def _limits(template: HardwareTemplate) -> tuple[tuple[str, int], ...]:
         ("values that it reads", limits.operands),
         ("bytes of a value between units", limits.buffer_bytes),
         ("channels of products in multiples of", limits.channel_alignment),
+        ("values that it writes", limits.results),
+        ("products", limits.products),
+        ("bytes of all that it reads, writes and passes on", limits.trip_bytes),
+        ("bytes of feature maps", limits.feature_bytes),
+        ("bytes of constants", limits.constant_bytes),
     )
 
 

@@ -52,6 +52,10 @@ class HardwareUnit:
     """Arithmetic operations that it does in a cycle, a multiply-add being two; 0 if they are not said."""
     bytes: int = 0
     """Bytes of results that it gives in a cycle; 0 if they are not said."""
+    required: bool = False
+    """Whether every trip must use it: data cannot pass it unchanged."""
+    stores: bool = False
+    """Whether what it gives can be written to memory; if no unit of a template says so, all can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +197,7 @@ class HardwareTemplate:
             yield TemplateProblem(f"expects a bandwidth of 0 or more, got {self.bandwidth}")
         yield from self._link_problems(names)
         yield from self._unit_problems(names)
+        yield from self._way_problems()
         yield from self._mapping_problems()
 
     def _unit_problems(self, names: set[str]) -> Iterator[TemplateProblem]:
@@ -210,6 +215,28 @@ class HardwareTemplate:
                 yield TemplateProblem(f"expects rates of unit '{unit.name}' of 0 or more", unit)
             if unit.capacity < 1:
                 yield TemplateProblem(f"expects unit '{unit.name}' of capacity 1 or more, got {unit.capacity}", unit)
+
+    def _way_problems(self) -> Iterator[TemplateProblem]:
+        """What keeps trips from passing all units that they must, or from memory."""
+        ahead = {unit.name: self.reachable_units(unit.name) for unit in self.units if unit.required or self.storing}
+        mapped = {kind for row in self.mappings for kind in row.kinds}
+        required = [unit for unit in self.units if unit.required]
+        for place, unit in enumerate(required):
+            if unit.kind not in mapped:
+                text = f"expects an operator for unit '{unit.name}', which every trip must use, got none"
+                yield TemplateProblem(text, unit)
+            for other in required[:place]:
+                if other.name not in ahead[unit.name] and unit.name not in ahead[other.name]:
+                    what = f"units '{other.name}' and '{unit.name}', which every trip must use"
+                    yield TemplateProblem(f"expects a way between {what}", unit)
+        for unit in self.units:
+            if self.storing and self.storing.isdisjoint(ahead[unit.name]):
+                yield TemplateProblem(f"expects a way from unit '{unit.name}' to one that stores", unit)
+
+    @property
+    def storing(self) -> frozenset[str]:
+        """Units that can write to memory; none if all can."""
+        return frozenset(unit.name for unit in self.units if unit.stores)
 
     def _link_problems(self, names: set[str]) -> Iterator[TemplateProblem]:
         seen: set[HardwareLink] = set()
@@ -264,11 +291,12 @@ class HardwareTemplate:
                 successors[link.source].append(link.sink)
         return successors
 
-    def reachable_units(self) -> set[str]:
-        """Units that data from the source can come to."""
+    def reachable_units(self, start: str | None = None) -> set[str]:
+        """Units that data from a unit can come to, itself included; from the source, if none is named."""
         successors = self.successors()
+        start = self.source if start is None else start
         reached: set[str] = set()
-        pending: list[str] = [self.source] if self.source in successors else []
+        pending: list[str] = [start] if start in successors else []
         while pending:
             unit = pending.pop()
             if unit not in reached:

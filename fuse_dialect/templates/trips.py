@@ -6,9 +6,11 @@ A trip grows by one operator at a time. It may when all of this holds:
 2. the operator reads the trip's *head*, the value that its last operator gave, and no value that the data has passed;
 3. it does not broadcast that value: what streams by has the shape of the result; and it takes it as the operand that
    its mapping lets stream;
-4. the limits of the template hold for the larger trip.
+4. a value that others read, too, comes from a unit that can write to memory;
+5. the limits of the template hold for the larger trip.
 
-That no trip waits for itself is for whoever makes several of them.
+A trip that ends must have used the units that the template requires. That no trip waits for itself is for whoever makes
+several of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -66,6 +68,8 @@ class TripLaw:
         self.limits = template.limits
         self.matcher = UnitMatcher(template)
         self.counts_cycles = counts_cycles
+        self.stores = bool(template.storing)
+        """Whether only some units write to memory."""
         self.counts_bytes = bool(self.limits.trip_bytes or self.limits.feature_bytes or self.limits.constant_bytes)
         self.counts_reads = bool(self.limits.operands) or self.counts_bytes
         """Whether states know what a trip has read: what no limit asks about is left out, so that more are equal."""
@@ -86,6 +90,15 @@ class TripLaw:
     def extend(self, state: TripState, number: int, inside: Inside) -> TripState | HardwareRefusal:
         """The trip with one more operator, or why it cannot have it."""
         node = self.graph.nodes[number]
+        # (4) what stays behind is written where it is
+        if self.stores and self.leaves_behind(state.head, number, inside):
+            storing = self.matcher.storing(state.units)
+            if not storing:
+                unit = self.matcher.units[state.units[0].last or 0].name
+                head = self.graph.nodes[state.head].label
+                what = f"{head} is read elsewhere, too, but unit '{unit}' does not write to memory"
+                return HardwareRefusal(Reason.HARDWARE_LIMIT, what)
+            state = replace(state, units=storing)
         # (1) a free unit ahead of the data
         if not self.matcher.step(state.units, node.kinds):
             return HardwareRefusal(*self.matcher.refusal(state.units, node.kinds))
@@ -116,7 +129,7 @@ class TripLaw:
         return refusal or replace(state, reads=reads)
 
     def _limited(self, state: TripState, number: int, inside: Inside) -> TripState | HardwareRefusal:
-        """(4) The larger trip, or the limit that it exceeds."""
+        """(5) The larger trip, or the limit that it exceeds."""
         node, limits = self.graph.nodes[number], self.limits
         if limits.channel_alignment and (node.channels is None or node.channels % limits.channel_alignment):
             got = "an unknown number" if node.channels is None else node.channels
@@ -127,7 +140,7 @@ class TripLaw:
         products = state.products + (node.channels != 0) if limits.products else 0
         results = state.results
         if limits.results and state.head >= 0:
-            results += self._leaves_behind(state.head, number, inside)
+            results += self.leaves_behind(state.head, number, inside)
         refusal = self._operands(len(reads) + state.forgotten) or self._between(state, node, inside)
         if refusal is None and limits.products and products > limits.products:
             refusal = _beyond("the trip would hold", products, "products", limits.products)
@@ -142,7 +155,8 @@ class TripLaw:
                 return added
             features, constants = added
         units = self.matcher.step(state.units, *self.work_of(number))
-        assert units, "every unit of a valid template can be reached from the source"
+        if not units:
+            return HardwareRefusal(*self.matcher.refusal(state.units, node.kinds))
         return TripState(units, number, reads, state.forgotten, results, products, features, constants)
 
     def _operands(self, count: int) -> HardwareRefusal | None:
@@ -161,7 +175,12 @@ class TripLaw:
                 return HardwareRefusal(Reason.HARDWARE_LIMIT, text)
         return None
 
-    def _leaves_behind(self, head: int, number: int, inside: Inside) -> int:
+    def skipped(self, state: TripState) -> HardwareRefusal | None:
+        """Why a trip may not end here."""
+        unit = self.matcher.skipped(state.units) if self.matcher.requires else ""
+        return HardwareRefusal(Reason.HARDWARE_LIMIT, f"every trip must use unit '{unit}'") if unit else None
+
+    def leaves_behind(self, head: int, number: int, inside: Inside) -> int:
         """How many values of the head, and of views of it, others than the next operator read, now that it goes on.
 
         A view that is not in the trip yet counts as another: what it gives may be read anywhere.

@@ -4,6 +4,7 @@ Nothing of the package's law, matcher or search is used: each complete plan is j
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from random import Random
 
 from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
@@ -32,9 +33,18 @@ def random_template(random: Random) -> HardwareTemplate:
         )
         for i in range(count)
     )
+    if random.random() < 0.3:
+        chosen = random.randrange(count)
+        units = (*units[:chosen], replace(units[chosen], required=True), *units[chosen + 1 :])
+    if random.random() < 0.3:
+        # The last unit in the order of links is behind all others, but for cycles: data can always come to it.
+        kept = {random.randrange(count), count - 1}
+        units = tuple(replace(unit, stores=index in kept) for index, unit in enumerate(units))
     links = {HardwareLink(f"u{random.randrange(i)}", f"u{i}"): None for i in range(1, count)}
     for _ in range(random.randint(0, 5)):
         links[HardwareLink(f"u{random.randrange(count)}", f"u{random.randrange(count)}")] = None
+    if units[-1].stores:
+        links.update({HardwareLink(unit.name, f"u{count - 1}"): None for unit in units})
     limits = HardwareLimits(
         operands=max(0, random.randint(-6, 4)),
         buffer_bytes=max(0, random.randint(-6, 1) * 100),
@@ -113,8 +123,8 @@ def assignments(template: HardwareTemplate, kinds: Sequence[Sequence[str]]) -> I
         ]
 
 
-def is_trip(graph: HardwareGraph, template: HardwareTemplate, walk: Sequence[int]) -> bool:
-    """Whether the operators may be one trip, in this order."""
+def is_trip(graph: HardwareGraph, template: HardwareTemplate, walk: Sequence[int], *, ends: bool = True) -> bool:
+    """Whether the operators may be one trip, in this order; or the first of one, if it does not end with them."""
     nodes, limits = graph.nodes, template.limits
     for place, number in enumerate(walk):
         inside = [value for value in nodes[number].reads if value in walk[:place]]
@@ -143,7 +153,19 @@ def is_trip(graph: HardwareGraph, template: HardwareTemplate, walk: Sequence[int
         and sum(graph.value_bytes[value] or 0 for value in (*features, *walk)) > limits.feature_bytes
     ):
         return False
-    return any(True for _ in assignments(template, [nodes[each].kinds for each in walk]))
+    return any(True for _ in placements(graph, template, walk, ends=ends))
+
+
+def placements(
+    graph: HardwareGraph, template: HardwareTemplate, walk: Sequence[int], *, ends: bool = True
+) -> Iterator[tuple[int, ...]]:
+    """All ways to run a trip on units that write what must be written, and of which none is left out that must not."""
+    required = {index for index, unit in enumerate(template.units) if unit.required and ends}
+    storing = {index for index, unit in enumerate(template.units) if unit.stores}
+    written = {place for place, each in enumerate(walk[:-1]) if storing and is_written(graph, walk, each)}
+    for path in assignments(template, [graph.nodes[each].kinds for each in walk]):
+        if required <= set(path) and all(path[place] in storing for place in written):
+            yield path
 
 
 def is_written(graph: HardwareGraph, walk: Sequence[int], value: int) -> bool:
@@ -191,7 +213,7 @@ def cost_of(graph: HardwareGraph, template: HardwareTemplate, walks: Walks, obje
                 )
                 for index, unit in enumerate(template.units)
             )
-            for units in assignments(template, [graph.nodes[each].kinds for each in walk])
+            for units in placements(graph, template, walk)
         )
         total += max(busiest, moved / template.bandwidth)
     return total
@@ -209,20 +231,24 @@ def fewest(graph: HardwareGraph, template: HardwareTemplate, objective: Objectiv
     """The least cost of all plans."""
     nodes = graph.nodes
     operators = [number for number, node in enumerate(nodes) if node.kinds]
-    starts = {number for number in operators if is_trip(graph, template, [number])}
+    starts = {number for number in operators if is_trip(graph, template, [number], ends=False)}
+    may_stay = {number for number in operators if not is_trip(graph, template, [number])}
     best = (len(nodes), float("inf"))
     pending: list[tuple[int, tuple[tuple[int, ...], ...]]] = [(0, ())]
     while pending:
         place, walks = pending.pop()
         if place == len(operators):
-            if not has_cycle(graph, walks):
+            if not has_cycle(graph, walks) and all(is_trip(graph, template, walk) for walk in walks):
                 best = min(best, full_cost(graph, template, walks, objective))
             continue
         if place - sum(map(len, walks)) > best[0]:
             continue
         number = operators[place]
-        pending.append((place + 1, (*walks, (number,)) if number in starts else walks))
+        if number in starts:
+            pending.append((place + 1, (*walks, (number,))))
+        if number in may_stay:
+            pending.append((place + 1, walks))
         for index, walk in enumerate(walks):
-            if walk[-1] in nodes[number].reads and is_trip(graph, template, (*walk, number)):
+            if walk[-1] in nodes[number].reads and is_trip(graph, template, (*walk, number), ends=False):
                 pending.append((place + 1, (*walks[:index], (*walk, number), *walks[index + 1 :])))
     return best

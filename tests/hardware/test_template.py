@@ -9,6 +9,7 @@ import pytest
 import fuse_dialect.templates.shipped
 from fuse_dialect.dialect.ops.hardware import hardware_op, read_template
 from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.templates.support_table import support_table
 from fuse_dialect.templates.template import (
     HardwareLimits,
     HardwareLink,
@@ -28,6 +29,7 @@ GOOD = HardwareTemplate(
     (OperatorMapping("fuse.conv2d", ("mac",)), OperatorMapping("fuse.relu", ("activation",))),
     (VirtualOperator("fuse.reshape"),),
 )
+WAYS = replace(GOOD, units=(replace(MAC, required=True), replace(ACT, stores=True)))
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,18 @@ GOOD = HardwareTemplate(
         ({"virtual": (VirtualOperator("fuse.relu"),)}, "expects 'fuse.relu' to be virtual or mapped, got both"),
         ({"virtual": GOOD.virtual * 2}, "expects virtual operators to differ, got 'fuse.reshape' twice"),
         ({"limits": HardwareLimits(buffer_bytes=-1)}, "expects limit 'buffer_bytes' of 0 or more, got -1"),
+        ({"units": (replace(MAC, stores=True), ACT)}, "expects a way from unit 'act' to one that stores"),
+        (
+            {"units": (MAC, replace(ACT, required=True)), "mappings": GOOD.mappings[:1]},
+            "expects an operator for unit 'act', which every trip must use, got none",
+        ),
+        (
+            {
+                "units": (MAC, replace(ACT, required=True), replace(LOST, required=True)),
+                "links": (*GOOD.links, HardwareLink("mac", "lost")),
+            },
+            "expects a way between units 'act' and 'lost', which every trip must use",
+        ),
     ],
 )
 def test_mistakes_are_named(change: dict[str, Any], message: str) -> None:
@@ -76,8 +90,19 @@ def test_every_file_of_the_folder_is_a_shipped_template() -> None:
     assert files == SHIPPED_TEMPLATES.keys()
 
 
-@pytest.mark.parametrize("template", [*SHIPPED_TEMPLATES.values(), GOOD], ids=lambda template: template.name)
+@pytest.mark.parametrize("template", [*SHIPPED_TEMPLATES.values(), GOOD, WAYS])
 def test_template_as_ir_says_the_same(template: HardwareTemplate) -> None:
     op = hardware_op(template)
     op.verify()
     assert read_template(op)[0] == template
+
+
+def test_the_table_of_a_template_says_its_limits() -> None:
+    limits = HardwareLimits(1, 2, 3, 4, 5, 6, 7, 8)
+    lines = list(support_table(replace(WAYS, limits=limits)))
+    assert lines[3] == (
+        "A trip has limits: values that it reads: 1, bytes of a value between units: 2, channels of products in "
+        "multiples of: 3, values that it writes: 4, products: 5, bytes of all that it reads, writes and passes on: 6, "
+        "bytes of feature maps: 7, bytes of constants: 8."
+    )
+    assert lines[4:6] == ["Every trip must use: mac.", "Results are written to memory by: act."]

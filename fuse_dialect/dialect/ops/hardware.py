@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region
@@ -123,10 +124,15 @@ class HardwareUnitOp(IRDLOperation):
     """Arithmetic operations in a cycle."""
     rate: Integer | None = opt_prop_def(INTEGER)
     """Bytes of results in a cycle."""
+    required: UnitAttr | None = opt_prop_def(UnitAttr)
+    """Every trip must use it."""
+    stores: UnitAttr | None = opt_prop_def(UnitAttr)
+    """What it gives can be written to memory."""
 
     traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
     assembly_format = (
-        "$sym_name `kind` $kind (`capacity` $capacity^)? (`operations` $operations^)? (`bytes` $rate^)? attr-dict"
+        "$sym_name `kind` $kind (`capacity` $capacity^)? (`operations` $operations^)? (`bytes` $rate^)? "
+        "(`required` $required^)? (`stores` $stores^)? attr-dict"
     )
 
 
@@ -240,7 +246,8 @@ def _part(op: PartOp) -> TemplatePart:
     match op:
         case HardwareUnitOp():
             rates = (_integer(op.operations, 0), _integer(op.rate, 0))
-            return HardwareUnit(op.sym_name.data, op.kind.data, _integer(op.capacity, 1), *rates)
+            flags = (op.required is not None, op.stores is not None)
+            return HardwareUnit(op.sym_name.data, op.kind.data, _integer(op.capacity, 1), *rates, *flags)
         case HardwareLinkOp():
             return HardwareLink(op.source.string_value(), op.sink.string_value())
         case HardwareMapOp():
@@ -305,6 +312,10 @@ def _part_ops(template: HardwareTemplate) -> list[Operation]:
             properties["operations"] = IntegerAttr(unit.operations, i64)
         if unit.bytes:
             properties["rate"] = IntegerAttr(unit.bytes, i64)
+        if unit.required:
+            properties["required"] = UnitAttr()
+        if unit.stores:
+            properties["stores"] = UnitAttr()
         ops.append(HardwareUnitOp.create(properties=properties))
     for link in template.links:
         ends = {"source": SymbolRefAttr(link.source), "sink": SymbolRefAttr(link.sink)}

@@ -7,6 +7,14 @@ fuse.hardware @unreachable source @a {
 }
 // CHECK: expects a way from source 'a' to unit 'b'
 // -----
+fuse.hardware @never_written source @a {
+  fuse.hardware_unit @a kind "x" stores
+  fuse.hardware_unit @b kind "x"
+  fuse.hardware_link @a -> @b
+  fuse.hardware_map "fuse.relu" to ["x"]
+}
+// CHECK: expects a way from unit 'b' to one that stores
+// -----
 fuse.hardware @unknown_kind source @a {
   fuse.hardware_unit @a kind "x"
   fuse.hardware_map "fuse.relu" to ["y"]

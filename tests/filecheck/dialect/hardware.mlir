@@ -22,6 +22,20 @@ fuse.hardware @tiny source @mac operands 3 buffer_bytes 1024 channel_alignment 1
 // CHECK-NEXT:   fuse.hardware_virtual "fuse.reshape"
 // CHECK-NEXT: }
 
+// Units that every trip must use, and units that write to memory.
+fuse.hardware @ways source @mac {
+  fuse.hardware_unit @mac kind "mac" bytes 8 required
+  fuse.hardware_unit @act kind "activation" stores
+  fuse.hardware_link @mac -> @act
+  fuse.hardware_map "fuse.conv2d" to ["mac"]
+}
+// CHECK-NEXT: fuse.hardware @ways source @mac {
+// CHECK-NEXT:   fuse.hardware_unit @mac kind "mac" bytes 8 required
+// CHECK-NEXT:   fuse.hardware_unit @act kind "activation" stores
+// CHECK-NEXT:   fuse.hardware_link @mac -> @act
+// CHECK-NEXT:   fuse.hardware_map "fuse.conv2d" to ["mac"]
+// CHECK-NEXT: }
+
 // Limits are optional, a name that is no identifier is quoted, and other attributes are kept.
 fuse.hardware @"one-unit" source @all attributes {vendor = "none"} {
   fuse.hardware_unit @all kind "all"

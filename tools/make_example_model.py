@@ -1,11 +1,14 @@
-"""Write `docs/examples/tiny_cnn.onnx`, the small network that README and tutorial use.
-
-A residual block with batch norms, a pool, a matrix product and a softmax; the weights are random, but always the same.
+"""Write the models in `docs/examples`; the weights are random, but always the same.
 
     python tools/make_example_model.py docs/examples/tiny_cnn.onnx
+
+`tiny_cnn.onnx`: a residual block with batch norms, a pool, a matrix product and a softmax, in README and tutorial.
+`optimized_layer.onnx`: a layer of a transformer's second half, as onnxruntime's optimizer writes it.
+`forest.onnx`: a scaler and a forest of three trees, as scikit-learn's pipelines are converted.
 """
 
 import argparse
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +40,12 @@ class _Network:
         node = helper.make_node(operator, inputs, [name], name)
         node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
         self.nodes.append(node)
+        return name
+
+    def vendor(self, operator: str, inputs: list[str], name: str, **attributes: float) -> str:
+        """An operator of onnxruntime's own."""
+        self.node(operator, inputs, name, **attributes)
+        self.nodes[-1].domain = "com.microsoft"
         return name
 
     def conv_norm(self, x: str, name: str, in_channels: int) -> str:
@@ -71,11 +80,76 @@ def tiny_cnn(seed: int = 0) -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def optimized_layer(seed: int = 0) -> ModelProto:
+    """A sum that is normalized, two products, and another such sum."""
+    network, width, hidden = _Network(seed), 16, 64
+    ones = [network.weight(name, width, low=0.5, high=1.5) for name in ("norm_gamma", "norm_beta")]
+    network.vendor("SkipLayerNormalization", ["x", "attended", *ones], "normed", epsilon=1e-5)
+    up = network.node("MatMul", ["normed", network.weight("up_w", width, hidden)], "up")
+    network.vendor("BiasGelu", [up, network.weight("up_b", hidden)], "active")
+    down = network.node("MatMul", ["active", network.weight("down_w", hidden, width)], "down")
+    others = [network.weight(name, width, low=0.5, high=1.5) for name in ("out_gamma", "out_beta", "down_b")]
+    network.vendor("SkipLayerNormalization", [down, "normed", *others], "y", epsilon=1e-5)
+    kinds = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8, width]) for name in ("x", "attended", "y")]
+    graph = helper.make_graph(network.nodes, "optimized_layer", kinds[:2], kinds[2:], network.weights)
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=domains, ir_version=8)
+
+
+def forest(seed: int = 0) -> ModelProto:
+    """Rows of four numbers, of which each tree asks two, and the sums of their leaves."""
+    random = np.random.default_rng(seed)
+    trees, nodes = 3, 7  # a root, two children, four leaves
+    leaf = [place >= 3 for place in range(nodes)] * trees
+    scaler = helper.make_node("Scaler", ["x"], ["scaled"], "scaler", domain="ai.onnx.ml")
+    for name, low in (("offset", -1.0), ("scale", 0.5)):
+        scaler.attribute.append(helper.make_attribute(name, random.uniform(low, 1.0, 4).round(3).tolist()))
+    leaves = [(tree, place) for tree in range(trees) for place in range(3, nodes)]
+    ensemble = helper.make_node(
+        "TreeEnsembleRegressor",
+        ["scaled"],
+        ["score"],
+        "forest",
+        domain="ai.onnx.ml",
+        n_targets=1,
+        nodes_treeids=[tree for tree in range(trees) for _ in range(nodes)],
+        nodes_nodeids=list(range(nodes)) * trees,
+        nodes_modes=["LEAF" if each else "BRANCH_LEQ" for each in leaf],
+        nodes_featureids=[0 if each else int(random.integers(4)) for each in leaf],
+        nodes_values=[0.0 if each else round(float(random.uniform(-0.5, 0.5)), 3) for each in leaf],
+        nodes_truenodeids=[0 if each else 2 * (place % nodes) + 1 for place, each in enumerate(leaf)],
+        nodes_falsenodeids=[0 if each else 2 * (place % nodes) + 2 for place, each in enumerate(leaf)],
+        target_treeids=[tree for tree, _ in leaves],
+        target_nodeids=[place for _, place in leaves],
+        target_ids=[0] * len(leaves),
+        target_weights=random.uniform(-1.0, 1.0, len(leaves)).round(3).tolist(),
+    )
+    graph = helper.make_graph(
+        [scaler, ensemble],
+        "forest",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 4])],
+        [helper.make_tensor_value_info("score", TensorProto.FLOAT, [None, 1])],
+    )
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    return helper.make_model(graph, opset_imports=domains, ir_version=8)
+
+
+MODELS: Mapping[str, Callable[[], ModelProto]] = {
+    "tiny_cnn.onnx": tiny_cnn,
+    "optimized_layer.onnx": optimized_layer,
+    "forest.onnx": forest,
+}
+"""By the name of the file."""
+
+
 def main() -> None:
     """Write the file that the command line names."""
-    parser = argparse.ArgumentParser(description="Write the example model.")
-    parser.add_argument("path", type=Path, help="where to write it")
-    parser.parse_args().path.write_bytes(tiny_cnn().SerializeToString(deterministic=True))
+    parser = argparse.ArgumentParser(description="Write an example model.")
+    parser.add_argument("path", type=Path, help=f"where to write it; its name says which: {', '.join(MODELS)}")
+    path: Path = parser.parse_args().path
+    if path.name not in MODELS:
+        parser.error(f"no model is called '{path.name}'; there are {', '.join(MODELS)}")
+    path.write_bytes(MODELS[path.name]().SerializeToString(deterministic=True))
 
 
 if __name__ == "__main__":

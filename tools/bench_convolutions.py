@@ -4,7 +4,7 @@
 
 Images come with their channels first, as ONNX has them, so that whoever wants them last moves them. Weights are
 constants. Outputs are compared first: a case that differs by more than 1e-3 of the largest element is wrong. Then both
-engines are timed in turns, and the best time of each counts: on one thread the time of that thread, so that a machine
+engines are timed in turns, and the best time of each counts: on one thread the time of the processor, so that a machine
 that others use tells the same, else the time that passes.
 
 `--layouts` measures besides what the same program takes with every image as it comes (`first`) and with the channels
@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import geometric_mean
-from time import perf_counter, thread_time
+from time import perf_counter, process_time
 
 import numpy as np
 import onnx
@@ -211,7 +211,7 @@ def measured(case: Case, options: argparse.Namespace) -> Row:
     for name, program in _programs(case, model, options).items():
         row.difference = max(row.difference, difference(expected, program(image)[0]))
         calls[name] = lambda program=program: program(image)
-    clock = thread_time if options.threads == 1 else perf_counter
+    clock = process_time if options.threads == 1 else perf_counter
     best = dict.fromkeys(calls, math.inf)
     for _ in range(options.rounds):
         for name, call in calls.items():

@@ -76,7 +76,7 @@ def measure(name: str, threads: int, length: int) -> Found:
         wanted = theirs(arrays)
         for way, run in (("NumPy", lambda given: fd.run(module, *given)), ("native", lambda given: program(*given))):
             found.wrong = found.wrong or _difference(way, run, arrays, wanted)
-    clock = time.thread_time if threads == 1 else time.perf_counter
+    clock = time.process_time if threads == 1 else time.perf_counter
     for own in rng.permutation(np.arange(length - CALLS // 2, length + CALLS // 2)):
         arrays = inputs(int(own), rng)
         for run, seconds in ((program, found.ours), (lambda *given: theirs(given), found.theirs)):

@@ -134,6 +134,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", default=[name for name, network in NETWORKS.items() if not network.large])
     parser.add_argument("--form", choices=FORMS, action="append")
     arguments = parser.parse_intermixed_args()
+    if unknown := [name for name in arguments.names if name not in NETWORKS]:
+        parser.error(f"no network is called '{unknown[0]}'; there are {', '.join(NETWORKS)}")
     arguments.folder.mkdir(parents=True, exist_ok=True)
     refused: list[str] = []
     for name in arguments.names:

@@ -262,6 +262,8 @@ class HardwareOptions(TypedDict, total=False):
     """Whether trips hold the constants that they read."""
     dedup: bool
     """Whether trips of the same structure share one function."""
+    tile_trips: bool
+    """Whether to cut trips whose feature maps are beyond the limits into tiles of rows."""
     strict_opu: bool
     """Whether to replay the algorithm of the OPU article."""
 

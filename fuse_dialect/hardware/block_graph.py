@@ -24,6 +24,7 @@ from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.hardware.placement import HOST, placement_of
 from fuse_dialect.hardware.predicates import is_broadcast
+from fuse_dialect.hardware.row_windows import row_window, rows_of
 from fuse_dialect.hardware.support import supported_by
 from fuse_dialect.templates.constraint import padded_operations
 from fuse_dialect.templates.engines import kinds_on
@@ -58,6 +59,8 @@ def build_hardware_graph(
     template: HardwareTemplate,
     facts: RegionFacts | None = None,
     placement: Mapping[str, str] | None = None,
+    *,
+    row_axis: int | None = None,
 ) -> BlockHardwareGraph:
     """The graph of a block for a template.
 
@@ -66,6 +69,7 @@ def build_hardware_graph(
         template: The hardware.
         facts: What is known about regions, for a caller that asks for blocks at several depths.
         placement: Engines, or the host, for operators by the names of their results.
+        row_axis: The axis of rows, if trips may be cut into tiles of them.
 
     Raises:
         OpError: The block is not in SSA order, the attribute `fuse.pattern_kind` is wrong on an op, or the engine that
@@ -75,7 +79,7 @@ def build_hardware_graph(
     """
     facts = facts or RegionFacts()
     block_graph = build_graph(block, facts=facts)
-    builder = _Builder(block, template, facts, placement or {})
+    builder = _Builder(block, template, facts, placement or {}, row_axis)
     node_of = [number for number, node in enumerate(block_graph.nodes) if not node.role.is_view]
     for number in node_of:
         builder.add(block_graph.nodes[number])
@@ -86,6 +90,7 @@ def build_hardware_graph(
         [byte_count(value.type) for value in builder.values],
         # What comes in from outside is also seen there; to ask all its users, at every depth, takes quadratic time.
         [_block_of(value) is not block or is_read_outside(value, outer) for value in builder.values],
+        () if row_axis is None else [rows_of(value.type, row_axis) for value in builder.values],
     )
     return BlockHardwareGraph(block, graph, builder.ops, builder.values, block_graph, node_of, builder.paddings)
 
@@ -93,8 +98,17 @@ def build_hardware_graph(
 class _Builder:
     """Numbers nodes and values."""
 
-    def __init__(self, block: Block, template: HardwareTemplate, facts: RegionFacts, placement: Mapping[str, str]):
+    def __init__(
+        self,
+        block: Block,
+        template: HardwareTemplate,
+        facts: RegionFacts,
+        placement: Mapping[str, str],
+        axis: int | None,
+    ):
         self.block = block
+        self.axis = axis
+        """The axis of rows, if trips may be cut into tiles."""
         self.facts = facts
         self.template = template
         self.placement = placement
@@ -163,6 +177,7 @@ class _Builder:
             unsupported=refusal,
             streams=_streams(support.rows, op, self.number_of_value),
             word=word,
+            window=None if self.axis is None else row_window(op, self.axis),
         )
 
     def placed(self, op: Operation, kinds: tuple[str, ...], refusal: str) -> tuple[tuple[str, ...], str]:

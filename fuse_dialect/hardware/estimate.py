@@ -9,6 +9,9 @@
 5. Memory holds what is given and still to be read, from call to call; its peak is that of feature maps, without
    constants.
 
+6. Tiles of one trip are one call: all of them together read and write what it says, halos and constants once for each
+   tile. Rows that are cut out and put together are addressed, not copied.
+
 Sizes that are open count nothing, and the report says of how many values.
 """
 
@@ -17,11 +20,12 @@ from dataclasses import dataclass
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
-from fuse_dialect.dialect.types import byte_count, element_count
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, TILE_ATTRIBUTE
+from fuse_dialect.dialect.ops.regions import LoopOp
+from fuse_dialect.dialect.types import byte_count, element_count, tensor_type
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.op_costs import PrimitiveCost, op_cost
 from fuse_dialect.fusion.kinds.kind_of import op_name
@@ -50,6 +54,67 @@ class Work:
     """`None` where the template says no rates, and on the host."""
     resident: int
     """Bytes of feature maps in memory while it runs."""
+    tiles: int = 1
+    """Into how many tiles a trip is cut."""
+    whole: int = 0
+    """Bytes that it would read and write as one, for a trip that is cut; `bytes` holds the halos, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What stands for one trip or one op of the host: a call, an op, or all that is around the tiles of a trip."""
+
+    ops: Sequence[Operation]
+    tiled: str = ""
+    """Name of the trip that has been cut."""
+
+    @property
+    def reads(self) -> list[SSAValue]:
+        """Values from outside, each once."""
+        own = set(self.ops)
+        inner = (each for op in self.ops for each in op.walk())
+        values = dict.fromkeys(value for each in inner for value in each.operands)
+        return [value for value in values if not _is_within(value, own)]
+
+    @property
+    def gives(self) -> Sequence[SSAValue]:
+        """Values that others may read: those of the last op."""
+        return self.ops[-1].results
+
+
+def _is_within(value: SSAValue, ops: set[Operation]) -> bool:
+    """Whether one of the ops gives the value, or holds what does."""
+    owner: Operation | None = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    while owner is not None and owner not in ops:
+        owner = owner.parent_op()
+    return owner is not None
+
+
+def _calls_of(block: Block) -> list[_Call]:
+    """The calls of a block in its order; (6) neighbours around tiles of one trip are one."""
+    calls: list[_Call] = []
+    tiles: list[Operation] = []
+
+    def end_tiles() -> None:
+        if tiles:
+            calls.append(_Call(tuple(tiles), _tiled(tiles[-1])))
+            tiles.clear()
+
+    for op in block.ops:
+        name = _tiled(op)
+        if tiles and name != _tiled(tiles[-1]):
+            end_tiles()
+        if name:
+            tiles.append(op)
+        elif not is_constant(op) and not isinstance(op, func.ReturnOp):
+            calls.append(_Call((op,)))
+    end_tiles()
+    return calls
+
+
+def _tiled(op: Operation) -> str:
+    name = op.attributes.get(TILE_ATTRIBUTE)
+    return name.data if isinstance(name, StringAttr) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +181,28 @@ def estimate(
     block = functions[entry].body.block
     trips = {trip.name: trip for trip in trips_of(module)}
     costs = _Costs(trips, template_of)
-    calls = [op for op in block.ops if not is_constant(op) and not isinstance(op, func.ReturnOp)]
-    engines = [_engine(op, functions) for op in calls]
+    calls = _calls_of(block)
+    engines = [_engine(call, functions) for call in calls]
     resident = _resident(calls, block.args)
     works: list[Work] = []
     open_values = 0
-    for op, engine, held in zip(calls, engines, resident, strict=True):
-        work, unknown = costs.of(op, functions, engine, held)
+    for call, engine, held in zip(calls, engines, resident, strict=True):
+        if call.tiled:
+            work, unknown = costs.of_tiles(call, functions, engine, held)
+        else:
+            work, unknown = costs.of(call.ops[0], functions, engine, held)
         open_values += unknown
         works.append(work)
     to_device, to_host = _crossings(calls, engines, block.args)
     return HardwareEstimate(works, to_device, to_host, open_values)
 
 
-def _engine(op: Operation, functions: Mapping[str, func.FuncOp]) -> str:
-    if isinstance(op, func.CallOp) and (callee := functions.get(op.callee.string_value())) is not None:
-        hardware = callee.attributes.get(HARDWARE_ATTRIBUTE)
-        return hardware.data if isinstance(hardware, StringAttr) else HOST
+def _engine(call: _Call, functions: Mapping[str, func.FuncOp]) -> str:
+    for op in call.ops:
+        for inner in op.walk() if call.tiled else (op,):
+            if isinstance(inner, func.CallOp) and (callee := functions.get(inner.callee.string_value())) is not None:
+                hardware = callee.attributes.get(HARDWARE_ATTRIBUTE)
+                return hardware.data if isinstance(hardware, StringAttr) else HOST
     return HOST
 
 
@@ -157,6 +227,37 @@ class _Costs:
             self.known[name] = self._of_function(callee)
         operations, moved, constants, cycles, unknown = self.known[name]
         return Work(name, engine, operations, moved, constants, cycles, resident), unknown
+
+    def of_tiles(
+        self, call: _Call, functions: Mapping[str, func.FuncOp], engine: str, resident: int
+    ) -> tuple[Work, int]:
+        """(6) The work of all tiles of a trip."""
+        works: list[Work] = []
+        open_values = 0
+        constants = 0
+        for op in call.ops:
+            # The iterations of a loop are the rows that it takes: first rows of tiles.
+            times = tensor_type(op.rows[0]).get_shape()[0] if isinstance(op, LoopOp) else 1
+            for inner in op.walk():
+                if isinstance(inner, func.CallOp):
+                    work, unknown = self.of(inner, functions, engine, resident)
+                    works += [work] * times
+                    open_values += unknown * times
+                    constants = max(constants, work.constants + _constant_bytes(inner.operands))
+        values = [value for value in (*call.reads, *call.gives) if _is_feature(value)]
+        whole = sum(byte_count(value.type) or 0 for value in values) + constants
+        total = Work(
+            call.tiled,
+            engine,
+            sum(work.operations for work in works),
+            sum(work.bytes for work in works),
+            sum(work.constants for work in works),
+            total_cycles(works),
+            resident,
+            len(works),
+            whole,
+        )
+        return total, open_values
 
     def _of_function(self, function: func.FuncOp) -> tuple[int, int, int, float | None, int]:
         cost = PrimitiveCost(function).cost
@@ -198,15 +299,15 @@ def _is_feature(value: SSAValue) -> bool:
     return not (isinstance(value.owner, Operation) and is_constant(value.owner))
 
 
-def _resident(calls: Sequence[Operation], arguments: Sequence[SSAValue]) -> list[int]:
+def _resident(calls: Sequence[_Call], arguments: Sequence[SSAValue]) -> list[int]:
     """(5) For each call the bytes of feature maps that are in memory while it runs."""
     last: dict[SSAValue, int] = {}
-    for place, op in enumerate(calls):
-        last.update(dict.fromkeys(op.operands, place))
-        for result in op.results:
+    for place, call in enumerate(calls):
+        last.update(dict.fromkeys(call.reads, place))
+        for result in call.gives:
             # What nobody reads is there while it is written; what is returned stays.
             last.setdefault(result, place)
-    for value in [*arguments, *(result for op in calls for result in op.results)]:
+    for value in [*arguments, *(result for call in calls for result in call.gives)]:
         if any(isinstance(use.operation, func.ReturnOp) for use in value.uses):
             last[value] = len(calls)
     ends: dict[int, list[SSAValue]] = {}
@@ -214,22 +315,26 @@ def _resident(calls: Sequence[Operation], arguments: Sequence[SSAValue]) -> list
         ends.setdefault(place, []).append(value)
     held = sum(byte_count(value.type) or 0 for value in arguments if value in last)
     sizes: list[int] = []
-    for place, op in enumerate(calls):
-        held += sum(byte_count(result.type) or 0 for result in op.results)
+    for place, call in enumerate(calls):
+        held += sum(byte_count(result.type) or 0 for result in call.gives)
         sizes.append(held)
         held -= sum(byte_count(value.type) or 0 for value in ends.get(place, ()) if _is_feature(value))
     return sizes
 
 
-def _crossings(calls: Sequence[Operation], engines: Sequence[str], arguments: Sequence[SSAValue]) -> tuple[int, int]:
+def _crossings(calls: Sequence[_Call], engines: Sequence[str], arguments: Sequence[SSAValue]) -> tuple[int, int]:
     """(4) Bytes to the device and back; each value once."""
     giver = dict.fromkeys(arguments, HOST)
-    for op, engine in zip(calls, engines, strict=True):
-        giver.update(dict.fromkeys(op.results, engine))
-    engine_of = dict(zip(calls, engines, strict=True))
+    readers_of: dict[SSAValue, set[str]] = {}
+    for call, engine in zip(calls, engines, strict=True):
+        giver.update(dict.fromkeys(call.gives, engine))
+        for value in call.reads:
+            readers_of.setdefault(value, set()).add(engine)
     to_device = to_host = 0
     for value, given in giver.items():
-        readers = {engine_of.get(use.operation, HOST) for use in value.uses}
+        readers = readers_of.get(value, set[str]())
+        if any(isinstance(use.operation, func.ReturnOp) for use in value.uses):
+            readers = {*readers, HOST}
         size = byte_count(value.type) or 0
         if given == HOST and any(reader != HOST for reader in readers):
             to_device += size

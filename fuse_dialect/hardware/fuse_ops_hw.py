@@ -42,7 +42,9 @@ from fuse_dialect.fusion.outlining.group import Group, groups_of
 from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
 from fuse_dialect.hardware.block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
 from fuse_dialect.hardware.placement import read_placement
+from fuse_dialect.hardware.row_windows import row_axis
 from fuse_dialect.hardware.template_file import find_template
+from fuse_dialect.hardware.tile_trips import tile_trips
 from fuse_dialect.templates.engines import engine_of, engines, joined, unit_of
 from fuse_dialect.templates.graph import HardwareRole
 from fuse_dialect.templates.objective import Objective, missing_rate
@@ -86,12 +88,19 @@ class FuseOpsHwPass(ModulePass):
     """Path of a JSON file that says where operators run, as `-t placement` writes it."""
     constants_inside: bool = True
     """Whether trips hold the constants that they read; otherwise these are arguments."""
+    tile_trips: bool = False
+    """Cut trips whose feature maps are beyond the limits into tiles of rows that fit, a loop around the trip."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
         template = self.find_template(op, ctx)
         stamp_own_kinds(op)
-        outline_functions(op, lambda function: self.groups_in(function, template), dedup=self.dedup, keep_barriers=True)
+        axis = row_axis(op.walk()) if self.tile_trips else None
+        outline_functions(
+            op, lambda function: self.groups_in(function, template, axis), dedup=self.dedup, keep_barriers=True
+        )
+        if axis is not None:
+            tile_trips(op, template, axis)
 
     def find_template(self, module: ModuleOp, ctx: Context) -> HardwareTemplate:
         """The template that the options name, several joined into one.
@@ -114,18 +123,20 @@ class FuseOpsHwPass(ModulePass):
             raise PassFailedException(f"option 'objective' expects {', '.join(Objective)}, got '{self.objective}'")
         if self.search_budget < 0:
             raise PassFailedException(f"option 'search-budget' expects 0 or more, got {self.search_budget}")
+        if self.tile_trips and self.strict_opu:
+            raise PassFailedException("option 'tile-trips' does not go with 'strict-opu', which knows no limits")
         missing = missing_rate(template) if self.objective == Objective.CYCLES else None
         if missing is not None:
             what = f"hardware template '{template.name}' has no cycles: {missing}"
             raise TemplateError(what, hint="objective=bytes needs no rates")
         return template
 
-    def groups_in(self, function: Operation, template: HardwareTemplate) -> list[Group]:
+    def groups_in(self, function: Operation, template: HardwareTemplate, axis: int | None = None) -> list[Group]:
         """The groups of one function; their ops are annotated and brought together, dead ops are erased."""
-        fusions = self.plan_function(function, template)
+        fusions = self.plan_function(function, template, axis)
         if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
             # What an op of another block alone has read is dead with that one, and stood in a plan.
-            fusions = self.plan_function(function, template)
+            fusions = self.plan_function(function, template, axis)
         facts, numbers = RegionFacts(), count()
         return [
             group
@@ -133,15 +144,27 @@ class FuseOpsHwPass(ModulePass):
             for group in _arranged_groups(fusion, template, facts, numbers, embeds_constants=self.constants_inside)
         ]
 
-    def plan_function(self, function: Operation, template: HardwareTemplate) -> list[BlockHardwareFusion]:
+    def plan_function(
+        self, function: Operation, template: HardwareTemplate, axis: int | None = None
+    ) -> list[BlockHardwareFusion]:
         """Decide, without changing anything, how the ops of all blocks of a function are grouped.
+
+        Args:
+            function: The function.
+            template: The hardware.
+            axis: The axis of rows, where trips may be cut into tiles; left out, it is found in the module.
 
         Raises:
             OpError: See `plan_block`.
         """
         facts = RegionFacts()
         placement = self.read_placement(function, template)
-        return [self.plan_block(block, template, facts, placement) for block in fusible_blocks(function, facts.effects)]
+        if self.tile_trips and axis is None:
+            axis = row_axis(_module_around(function).walk())
+        return [
+            self.plan_block(block, template, facts, placement, axis)
+            for block in fusible_blocks(function, facts.effects)
+        ]
 
     def read_placement(self, function: Operation, template: HardwareTemplate) -> Mapping[str, str]:
         """What the placement file says for the module around a function; nothing without a file.
@@ -149,9 +172,7 @@ class FuseOpsHwPass(ModulePass):
         Raises:
             TemplateError: The file is wrong.
         """
-        module: Operation = function
-        while (parent := module.parent_op()) is not None:
-            module = parent
+        module = _module_around(function)
         if not self.placement or not isinstance(module, ModuleOp):
             return {}
         return read_placement(self.placement, module, engines(template))
@@ -162,6 +183,7 @@ class FuseOpsHwPass(ModulePass):
         template: HardwareTemplate,
         facts: RegionFacts | None = None,
         placement: Mapping[str, str] | None = None,
+        axis: int | None = None,
     ) -> BlockHardwareFusion:
         """Decide, without changing anything, how the ops of a block are grouped.
 
@@ -170,13 +192,14 @@ class FuseOpsHwPass(ModulePass):
             template: The hardware.
             facts: What is known about regions, for a caller that asks for several blocks.
             placement: Engines, or the host, for operators by the names of their results.
+            axis: The axis of rows, where trips may be cut into tiles.
 
         Raises:
             OpError: The block is not in SSA order, or the groups of the strict replay are no program.
         """
         if self.strict_opu:
             template = article_rows(template)
-        block_graph = build_hardware_graph(block, template, facts, placement)
+        block_graph = build_hardware_graph(block, template, facts, placement, row_axis=axis)
         if not self.strict_opu:
             hardware = plan_hardware(block_graph.graph, template, Objective(self.objective), self.search_budget)
             return BlockHardwareFusion(block_graph, hardware, _plan_of(block_graph, hardware))
@@ -184,6 +207,13 @@ class FuseOpsHwPass(ModulePass):
         _check_strict(block_graph, strict)
         hardware = HardwarePlan(strict.groups, strict.unit_of, [None] * len(strict.unit_of))
         return BlockHardwareFusion(block_graph, hardware, _strict_plan_of(block_graph, strict))
+
+
+def _module_around(function: Operation) -> Operation:
+    module = function
+    while (parent := module.parent_op()) is not None:
+        module = parent
+    return module
 
 
 def _plan_of(block_graph: BlockHardwareGraph, hardware: HardwarePlan) -> FusionPlan:

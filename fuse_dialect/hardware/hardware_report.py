@@ -116,6 +116,10 @@ def report_lines(found: HardwareEstimate) -> Iterator[str]:
     yield ""
     yield f"Crossings: {found.to_device} bytes to the device, {found.to_host} bytes to the host."
     yield f"Memory: {found.peak} bytes of feature maps at the peak."
+    for work in found.works:
+        if work.tiles > 1:
+            sizes = f"{work.bytes} bytes with halos, {work.whole} as one"
+            yield f"Tiles: {work.name} runs {work.tiles} times, {sizes}."
     if found.open_values:
         yield f"Open sizes: {found.open_values} values count nothing."
 

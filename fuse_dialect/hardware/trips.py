@@ -162,7 +162,7 @@ def _trip(function: func.FuncOp, template: str) -> Trip:
             operands = [names.of[value] for value in op.operands]
             results = [names.give(value, "v") for value in op.results]
             unit, padding = (_text(op.attributes.get(name)) for name in _OWN)
-            steps.append(TripStep(op_name(op), unit, operands, results, _attributes(op), padding, op))
+            steps.append(TripStep(op_name(op), unit, operands, results, attributes_of(op), padding, op))
     return Trip(function.sym_name.data, template, inputs, constants, steps, outputs, function)
 
 
@@ -170,7 +170,8 @@ def _text(attribute: Attribute | None) -> str:
     return attribute.data if isinstance(attribute, StringAttr) else ""
 
 
-def _attributes(op: Operation) -> dict[str, Any]:
+def attributes_of(op: Operation) -> dict[str, Any]:
+    """Properties and attributes of an op but those of hardware; see `TripStep.attributes`."""
     own = {**op.properties, **{name: each for name, each in op.attributes.items() if name not in _OWN}}
     own.pop("op_name__", None)
     return {name: plain(attribute) for name, attribute in own.items()}

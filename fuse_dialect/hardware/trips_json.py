@@ -7,30 +7,40 @@
 A value is its `name` and `type`. A step has `op`, `unit`, `operands`, `results`, `attributes`, and `padding` where its
 unit wants some. A constant has its elements in base64, row-major and little-endian, if the option `constants` asks for
 them; without, they are what `Trip.weights` says. What is called is a trip, a primitive for the host, or an op of the
-host by its name; calls in regions of loops and branches are left to their ops.
+host by its name, with its `attributes`. A loop or branch has `regions`, each with `inputs`, `calls` and `outputs`:
+tiles are trips in a loop that takes rows. A short constant of integers has its `value`.
 """
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
-from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE
+from fuse_dialect.dialect.constants import constant_array
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, TILE_ATTRIBUTE
+from fuse_dialect.dialect.ops.regions import YieldOp
+from fuse_dialect.dialect.types import element_count, is_tensor
+from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.kinds.kind_of import op_name
-from fuse_dialect.hardware.trips import Trip, TripValue, trips_of
+from fuse_dialect.hardware.trips import Trip, TripValue, attributes_of, trips_of
 
 FORMAT = "fuse-trips/1"
 """Name and version of the format; a key that is added does not change it."""
+
+_ENDS = (func.ReturnOp, YieldOp)
+_MOST_SHORT = 4_096
+"""Elements of a constant that is written out."""
+_Give: TypeAlias = Callable[[SSAValue], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -116,27 +126,55 @@ def _function(function: func.FuncOp) -> dict[str, Any]:
         names[value] = name
         return {"name": name, "type": str(value.type)}
 
-    block = function.body.block
-    inputs = [give(value) for value in block.args]
-    calls = list(_calls(function, names, give))
-    last = block.last_op
-    outputs = [names[value] for value in last.operands] if isinstance(last, func.ReturnOp) else []
-    return {"name": function.sym_name.data, "inputs": inputs, "calls": calls, "outputs": outputs}
-
-
-def _calls(function: func.FuncOp, names: dict[SSAValue, str], give: Any) -> Iterator[dict[str, Any]]:
     module = function.parent_op()
     callees = module.body.block.ops if isinstance(module, ModuleOp) else ()
     trips = {op.sym_name.data for op in callees if isinstance(op, func.FuncOp) and HARDWARE_ATTRIBUTE in op.attributes}
-    for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp):
+    return {"name": function.sym_name.data, **_block(function.body.block, trips, names, give)}
+
+
+def _block(block: Block, trips: set[str], names: dict[SSAValue, str], give: _Give) -> dict[str, Any]:
+    inputs = [give(value) for value in block.args]
+    calls = list(_calls(block, trips, names, give))
+    last = block.last_op
+    outputs = [names[value] for value in last.operands] if isinstance(last, _ENDS) else []
+    return {"inputs": inputs, "calls": calls, "outputs": outputs}
+
+
+def _calls(block: Block, trips: set[str], names: dict[SSAValue, str], give: _Give) -> Iterator[dict[str, Any]]:
+    for op in block.ops:
+        if isinstance(op, _ENDS):
             continue
         operands = [names[value] for value in op.operands]
-        reason = op.attributes.get(REASON_ATTRIBUTE)
+        reason, tile = op.attributes.get(REASON_ATTRIBUTE), op.attributes.get(TILE_ATTRIBUTE)
         callee = op.callee.string_value() if isinstance(op, func.CallOp) else op_name(op)
         yield {
             ("trip" if callee in trips else "host"): callee,
             "operands": operands,
             "results": [give(value) for value in op.results],
             **({"reason": reason.data} if isinstance(reason, StringAttr) else {}),
+            **({"attributes": found} if (found := _host_attributes(op)) else {}),
+            **({"tile": tile.data} if isinstance(tile, StringAttr) else {}),
+            **({"value": value} if (value := _short(op)) is not None else {}),
+            **(
+                {"regions": [_block(each.block, trips, names, give) for each in op.regions if len(each.blocks) == 1]}
+                if op.regions
+                else {}
+            ),
         }
+
+
+def _host_attributes(op: Operation) -> dict[str, Any]:
+    if isinstance(op, func.CallOp) or is_constant(op) or op.regions:
+        return {}
+    found = attributes_of(op)
+    return {name: each for name, each in found.items() if name not in (REASON_ATTRIBUTE, TILE_ATTRIBUTE)}
+
+
+def _short(op: Operation) -> list[int] | None:
+    """The elements of a short constant of integers, as those that say where tiles begin."""
+    type = op.results[0].type if isinstance(op, arith.ConstantOp) else None
+    if type is None or not isinstance(op, arith.ConstantOp) or not is_tensor(type):
+        return None
+    if not isinstance(type.element_type, IntegerType) or (element_count(type) or 0) > _MOST_SHORT:
+        return None
+    return [int(number) for number in constant_array(op.value).reshape(-1)]

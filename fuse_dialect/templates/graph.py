@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from fuse_dialect.templates.tiles import RowWindow
+
 
 class HardwareRole(Enum):
     """What a node is to the hardware."""
@@ -56,6 +58,8 @@ class HardwareNode:
     """Values among `reads` that may stream by; `None` for any."""
     word: str = ""
     """The operator's name; only the strict replay looks at it."""
+    window: RowWindow | None = None
+    """Which rows it reads for rows of its result; `None` if it cannot be cut by rows, or nobody asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class HardwareGraph:
     """For each value its size; `None` when it is not known."""
     escapes: Sequence[bool]
     """For each value whether something outside the graph sees it."""
+    rows: Sequence[int] = ()
+    """For each value how many rows it has, 0 for none; empty if trips are not cut into tiles."""
 
     def readers(self) -> list[list[int]]:
         """For each node those that read one of its values, ascending, each once."""

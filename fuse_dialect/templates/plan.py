@@ -324,7 +324,8 @@ class _Planner:
         added = {value for value in node.reads if value not in reads and inside(value) is None}
         # The view's values come from inside from now on, and what it reads comes from outside in their place.
         reads = (reads | added).difference(values)
-        if not self.limits.operands or len(reads) <= self.limits.operands:
+        fits = not self.limits.operands or len(reads) <= self.limits.operands
+        if fits and not (self.law.tiles and self.law.must_tile(group.trip)):
             group.trip = replace(group.trip, reads=reads)
             group.nodes.append(number)
             self.group_of[number] = index

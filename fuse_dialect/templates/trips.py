@@ -21,6 +21,7 @@ from fuse_dialect.diagnostics import Reason
 from fuse_dialect.templates.graph import VIEWS, HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.matcher import START, UnitMatcher, UnitState
 from fuse_dialect.templates.template import HardwareTemplate
+from fuse_dialect.templates.tiles import Strip, exceeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,10 @@ class TripState:
     """Bytes of computed values that it reads or writes, or that pass between its units; the head's are not counted."""
     constants: int = 0
     """Bytes of constants that it reads."""
+    between: int = 0
+    """Bytes of the largest value between its units, where trips may be cut into tiles."""
+    strip: Strip | None = None
+    """What a tile of it holds; `None` if it cannot be cut, or need not be."""
 
 
 Inside: TypeAlias = Callable[[int], int | None]
@@ -71,6 +76,11 @@ class TripLaw:
         self.stores = bool(template.storing)
         """Whether only some units write to memory."""
         self.counts_bytes = bool(self.limits.trip_bytes or self.limits.feature_bytes or self.limits.constant_bytes)
+        self.tiles = bool(graph.rows) and bool(
+            self.limits.trip_bytes or self.limits.feature_bytes or self.limits.buffer_bytes
+        )
+        """Whether a trip that does not fit may be cut into tiles of rows."""
+        self.counts_bytes |= self.tiles
         self.counts_reads = bool(self.limits.operands) or self.counts_bytes
         """Whether states know what a trip has read: what no limit asks about is left out, so that more are equal."""
         self.readers: list[list[int]] = [[] for _ in graph.producers]
@@ -126,7 +136,14 @@ class TripLaw:
             return state
         reads = state.reads.union(value for value in node.reads if inside(value) is None)
         refusal = self._operands(len(reads) + state.forgotten)
-        return refusal or replace(state, reads=reads)
+        if refusal is None and self.tiles and self.must_tile(state):
+            refusal = HardwareRefusal(Reason.HARDWARE_LIMIT, f"{node.label} cannot be cut into tiles of rows")
+        return refusal or replace(state, reads=reads, strip=None)
+
+    def must_tile(self, state: TripState) -> bool:
+        """Whether a trip is beyond the limits unless it is cut into tiles."""
+        features = state.features + self._size(self.gives[state.head])
+        return exceeded(self.limits, features, state.constants, state.between) is not None
 
     def _limited(self, state: TripState, number: int, inside: Inside) -> TripState | HardwareRefusal:
         """(5) The larger trip, or the limit that it exceeds."""
@@ -148,16 +165,22 @@ class TripLaw:
             refusal = _beyond("the trip would write", results + 1, "values", limits.results)
         if refusal is not None:
             return refusal
-        features, constants = state.features, state.constants
+        features, constants, between, strip = state.features, state.constants, state.between, None
         if self.counts_bytes:
             added = self._bytes(state, node, [value for value in outside if value not in state.reads], number)
             if isinstance(added, HardwareRefusal):
                 return added
             features, constants = added
+            if self.tiles:
+                strip = self._strip(state, number, inside)
+                between = self._widest(state, node, inside)
+            refusal = self._beyond_bytes(features, constants, between, strip, number)
+            if refusal is not None:
+                return refusal
         units = self.matcher.step(state.units, *self.work_of(number))
         if not units:
             return HardwareRefusal(*self.matcher.refusal(state.units, node.kinds))
-        return TripState(units, number, reads, state.forgotten, results, products, features, constants)
+        return TripState(units, number, reads, state.forgotten, results, products, features, constants, between, strip)
 
     def _operands(self, count: int) -> HardwareRefusal | None:
         if self.limits.operands and count > self.limits.operands:
@@ -165,7 +188,7 @@ class TripLaw:
         return None
 
     def _between(self, state: TripState, node: HardwareNode, inside: Inside) -> HardwareRefusal | None:
-        if not self.limits.buffer_bytes or state.head < 0 or node.role in VIEWS:
+        if not self.limits.buffer_bytes or state.head < 0 or node.role in VIEWS or self.tiles:
             return None
         for value in node.reads:
             size = self.graph.value_bytes[value]
@@ -202,7 +225,7 @@ class TripLaw:
         self, state: TripState, node: HardwareNode, added: Iterable[int], number: int
     ) -> tuple[int, int] | HardwareRefusal:
         """Bytes of features and of constants of the larger trip."""
-        limits, nodes = self.limits, self.graph.nodes
+        nodes = self.graph.nodes
         constants = state.constants
         features = state.features + self._size(self.gives[state.head] if state.head >= 0 else ())
         for value in added:
@@ -215,15 +238,66 @@ class TripLaw:
                 features += size
         if any(self.graph.value_bytes[value] is None for value in self.gives[number]):
             return HardwareRefusal(Reason.HARDWARE_LIMIT, "the trip would write a value of unknown size")
-        all_features = features + self._size(self.gives[number])
-        for what, size, most in (
-            ("bytes of feature maps", all_features, limits.feature_bytes),
-            ("bytes of constants", constants, limits.constant_bytes),
-            ("bytes", all_features + constants, limits.trip_bytes),
-        ):
-            if most and size > most:
-                return _beyond("the trip would hold", size, what, most)
         return features, constants
+
+    def _beyond_bytes(
+        self, features: int, constants: int, between: int, strip: Strip | None, number: int
+    ) -> HardwareRefusal | None:
+        """Why neither the trip nor a tile of one row of it fits; `features` are without those of the last value."""
+        limits = self.limits
+        if limits.constant_bytes and constants > limits.constant_bytes:
+            return _beyond("the trip would hold", constants, "bytes of constants", limits.constant_bytes)
+        values = self.gives[number]
+        whole = exceeded(limits, features + self._size(values), constants, between)
+        if whole is None:
+            return None
+        what, size, most = whole
+        if not self.tiles:
+            return _beyond("the trip would hold", size, what, most)
+        if strip is None:
+            why = _beyond("the trip would hold", size, what, most)
+            label = self.graph.nodes[number].label
+            return replace(why, message=f"{why.message}, and with {label} it cannot be cut into tiles of rows")
+        row = strip.slope + strip.base + self._row(values[0])
+        tile = exceeded(limits, row, constants, strip.wide_slope + strip.wide_base)
+        if tile is None:
+            return None
+        what, size, most = tile
+        return _beyond("a tile of one row would hold", size, what, most)
+
+    def _widest(self, state: TripState, node: HardwareNode, inside: Inside) -> int:
+        """Bytes of the largest value that passes between units."""
+        return max([state.between, *(self._size([value]) for value in node.reads if inside(value) is not None)])
+
+    def _row(self, value: int) -> int:
+        return (self.graph.value_bytes[value] or 0) // self.graph.rows[value]
+
+    def _strip(self, state: TripState, number: int, inside: Inside) -> Strip | None:
+        """What a tile of the larger trip holds; `None` if it cannot be cut.
+
+        A value from outside counts each time that an operator reads it, as other rows of it are read.
+        """
+        node = self.graph.nodes[number]
+        is_first = state.head < 0
+        if node.window is None or (
+            not is_first and (state.strip is None or self.leaves_behind(state.head, number, inside))
+        ):
+            return None
+        head = sliced = whole = 0
+        for value in dict.fromkeys(node.reads):
+            is_sliced = any(node.reads[place] == value for place in node.window.sliced)
+            if inside(value) is not None:
+                if not is_sliced:
+                    return None
+                head = self._row(value)
+            elif self.graph.nodes[self.graph.producers[value]].role is HardwareRole.CONSTANT:
+                if is_sliced:
+                    return None
+            elif is_sliced:
+                sliced += self._row(value)
+            else:
+                whole += self._size([value])
+        return (state.strip or Strip()).behind(node.window, head, sliced, whole)
 
     def work_of(self, number: int) -> tuple[tuple[str, ...], int, int]:
         """Kinds, operations and bytes of the result of an operator, the latter where cycles count."""

@@ -61,6 +61,8 @@ UNIT_ATTRIBUTE = "fuse.unit"
 """Name of the attribute that says which unit runs an op."""
 PADDING_ATTRIBUTE = "fuse.hardware_padding"
 """Name of the attribute that says how far the unit of an op wants a tensor padded: `result.channels 20 -> 32`."""
+TILE_ATTRIBUTE = "fuse.tile"
+"""Name of the attribute that the ops around tiles carry: the trip that has been cut into them, and which call of it."""
 REASON_ATTRIBUTE = "fuse.hardware_reason"
 """Name of the attribute that says why an op, or the first op of a called function, joined no earlier group."""
 

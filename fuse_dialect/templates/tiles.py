@@ -1,0 +1,143 @@
+"""Tiles of rows: what a trip holds that computes some rows of its result at a time, and how many rows fit.
+
+A trip is a chain: each operator reads the value before it. From rows of its result follow those that each operator
+reads, from the last to the first; windows reach over the edge, so neighbouring tiles read some rows twice, the *halo*.
+Rows beyond a feature map are padding.
+
+Source: interval arithmetic on windows as in Halide's bounds inference (J. Ragan-Kelley et al., PLDI 2013,
+https://doi.org/10.1145/2491956.2462176), and Vela's cascades of stripes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fuse_dialect.templates.template import HardwareLimits
+
+
+@dataclass(frozen=True, slots=True)
+class RowWindow:
+    """Which rows of its operands an operator reads for rows of its result."""
+
+    sliced: frozenset[int]
+    """Places of the operands that have rows; the others are read whole for each tile."""
+    reach: int = 1
+    """Rows from the first to the last that one row of the result reads."""
+    stride: int = 1
+    before: int = 0
+    """Rows of padding before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Bytes of a trip as they grow with the rows of its last value: `slope * rows + base` at most.
+
+    Rows beyond the edges count, so what is held may be less.
+    """
+
+    slope: int = 0
+    base: int = 0
+    """Of all feature maps but the last value."""
+    wide_slope: int = 0
+    wide_base: int = 0
+    """Of the largest value between two units."""
+
+    def behind(self, window: RowWindow, head: int, sliced: int, whole: int) -> "Strip":
+        """The strip with one more operator.
+
+        Args:
+            window: Of the operator.
+            head: Bytes of a row of the value that streams into it.
+            sliced: Bytes of a row of all else that it reads by rows.
+            whole: Bytes of what it reads as a whole.
+        """
+        halo = window.reach - window.stride
+        slope, wide = self.slope + head + sliced, max(self.wide_slope, head)
+        return Strip(
+            slope * window.stride,
+            self.base + slope * halo + whole,
+            wide * window.stride,
+            max(0, self.wide_base + wide * halo),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TileStep:
+    """One operator of a trip."""
+
+    window: RowWindow
+    size: int
+    """Rows of the operands that are sliced."""
+    row: int
+    """Bytes of a row of the result."""
+    sliced: int
+    """Bytes of a row of what it reads by rows from outside."""
+    whole: int
+    """Bytes of feature maps that it reads whole from outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRows:
+    """Rows of one operator in a tile."""
+
+    first: int
+    """First row that it reads."""
+    count: int
+    above: int
+    """Rows of padding before the first."""
+    below: int
+
+
+def rows_of_steps(steps: Sequence[TileStep], first: int, count: int) -> list[StepRows]:
+    """The rows that each operator reads for rows of the result of the last one; linear in their number."""
+    found: list[StepRows] = []
+    for step in reversed(steps):
+        window = step.window
+        start = first * window.stride - window.before
+        stop = (first + count - 1) * window.stride - window.before + window.reach
+        above, below = max(0, -start), max(0, stop - step.size)
+        first, count = start + above, stop - below - (start + above)
+        found.append(StepRows(first, count, above, below))
+    found.reverse()
+    return found
+
+
+def tile_bytes(steps: Sequence[TileStep], first: int, count: int) -> tuple[int, int]:
+    """Bytes of feature maps that a tile holds, and of the largest value between two units."""
+    rows = rows_of_steps(steps, first, count)
+    given = [*(each.count for each in rows[1:]), count]
+    between = [number * step.row for number, step in zip(given, steps, strict=True)]
+    reads = sum(each.count * step.sliced + step.whole for each, step in zip(rows, steps, strict=True))
+    return reads + sum(between), max(between[:-1], default=0)
+
+
+def exceeded(limits: HardwareLimits, features: int, constants: int, between: int) -> tuple[str, int, int] | None:
+    """What is beyond the limits, how much it is, and the limit; `None` if all fits."""
+    for what, size, most in (
+        ("bytes of feature maps", features, limits.feature_bytes),
+        ("bytes", features + constants, limits.trip_bytes),
+        ("bytes between two units", between, limits.buffer_bytes),
+    ):
+        if most and size > most:
+            return what, size, most
+    return None
+
+
+def most_rows(steps: Sequence[TileStep], total: int, limits: HardwareLimits, constants: int) -> int:
+    """The most rows of the result in a tile that fits, of tiles as equal as can be; 0 if none fits.
+
+    Complexity: O(total * steps * log(total)).
+    """
+
+    def fits(rows: int) -> bool:
+        tiles = ((first, min(rows, total - first)) for first in range(0, total, rows))
+        sizes = (tile_bytes(steps, first, count) for first, count in tiles)
+        return all(exceeded(limits, features, constants, between) is None for features, between in sizes)
+
+    low, high = 0, total
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    if not low:
+        return 0
+    even = -(-total // -(-total // low))
+    return even if fits(even) else low

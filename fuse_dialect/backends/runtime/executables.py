@@ -80,6 +80,7 @@ class Executables:
         self.laid_out: Executable | None = None
         """What was laid out last; it may serve other sizes, too."""
         self.counts = SizeCounts()
+        self._checks = checks_plans()
         self._lock = Lock()
 
     def find(self, shapes: tuple[Shape, ...], counts: tuple[int, ...] = ()) -> Executable | None:
@@ -97,7 +98,7 @@ class Executables:
             before = compilations()
             executable = self._found(shapes, dict(zip(self.counting, counts, strict=False)))
             self.counts.compiled += compilations() - before
-            if executable is not None and checks_plans():
+            if self._checks and executable is not None:
                 from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
 
                 check_program_memory(executable)

@@ -571,8 +571,9 @@ class Program(Portable):
         """Whether sizes are such as the inputs have. Those that a plan was made for are; others are looked at."""
         if self._sizes is not None and shapes in self._sizes.plans:
             return True
-        if not all(port.fits(shape) for port, shape in zip(self._inputs, shapes, strict=True)):
-            return False
+        for port, shape in zip(self._inputs, shapes, strict=True):
+            if not port.fits(shape):
+                return False
         self._check_sizes(shapes)
         return True
 
@@ -609,7 +610,7 @@ class Program(Portable):
 
     def _check_sizes(self, shapes: Sequence[Shape]) -> None:
         """Reject inputs of which two sizes differ that have one name; static sizes are right by then."""
-        if all(shapes[one][axis] == shapes[other][across] for one, axis, other, across in self._same_sizes):
+        if not [0 for one, axis, other, across in self._same_sizes if shapes[one][axis] != shapes[other][across]]:
             return
         from fuse_dialect.dialect.size_names import contradiction
 

@@ -5,7 +5,9 @@ results; another one says whether everything has room. What follows from counts 
 """
 
 from collections.abc import Sequence
+from ctypes import addressof, c_int64
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from math import prod
 
 import numpy as np
@@ -81,11 +83,17 @@ class SizeTable:
         self._outputs = [self._shapes.index(_keys(shape)) for shape in outputs]
         by_keys = {_keys(shape): shape for shape in outputs}
         cells = [*words, *(size for keys in self._shapes for size in by_keys[keys])]
-        self._words, self._cells = len(words), len(cells)
         # Before a run sizes are those of the largest counts, conditions on counts are left out.
         self._sizes = section([], conditions.get(-1, []), enumerate(cells))
         self._room = section([], fits, [])
         self._addresses = address_of(self._sizes), address_of(self._room)
+        # One set of sizes after the other: native code reads atoms here, and writes cells.
+        self._atoms = (c_int64 * max(atoms, 1))()
+        self._cells = (c_int64 * max(len(cells), 1))()
+        self._at, self._to = addressof(self._atoms), addressof(self._cells)
+        self._variables = np.frombuffer(self._cells, np.int64)[: len(words)]
+        ends = [*accumulate(map(len, self._shapes), initial=len(words))]
+        self._places = list(pairwise(ends))
         self.sections = [
             section(
                 [each for each in late.quotients if late.after[each[0]] == place],
@@ -97,15 +105,13 @@ class SizeTable:
         ]
 
     def sizes(self, found: FoundSizes) -> "Sizes | None":
-        """What follows from atoms; `None` if a condition does not hold."""
-        atoms = np.array(found.atoms or [0], np.int64)
-        cells = np.empty(max(self._cells, 1), np.int64)
-        at, to = address_of(atoms), address_of(cells)
-        if self._follow(self._addresses[0], to, at) != 1:
+        """What follows from atoms; `None` if a condition does not hold. One thread at a time may ask."""
+        cells = self._cells
+        self._atoms[: len(found.atoms)] = found.atoms
+        if self._follow(self._addresses[0], self._to, self._at) != 1:
             return None
-        fits = self._follow(self._addresses[1], to, at) == 1
-        sizes = iter(cells[self._words : self._cells].tolist())
-        shapes = [tuple([next(sizes) for _ in shape]) for shape in self._shapes]
+        fits = self._follow(self._addresses[1], self._to, self._at) == 1
+        shapes = [tuple(cells[begin:end]) for begin, end in self._places]
         tables: list[Array] = []
         for loop in self._loops:
             made = loop.table(found.atoms, MOST_ITERATIONS)
@@ -113,7 +119,7 @@ class SizeTable:
                 return None
             tables.append(made[0])
             fits = fits and made[1]
-        return Sizes(cells[: self._words], [shapes[number] for number in self._outputs], fits, tables, self.sections)
+        return Sizes(self._variables.copy(), [shapes[number] for number in self._outputs], fits, tables, self.sections)
 
 
 def _of_results(outputs: Sequence[Shape], atoms: int) -> list[tuple[Relation, Terms]]:

@@ -218,7 +218,7 @@ class _Planner:
         self.refusals[number] = refusal
         trip = self.law.start(number)
         if isinstance(trip, HardwareRefusal):
-            self.refusals[number] = trip
+            self.refusals[number] = _both(trip, refusal) if self.law.matcher.requires else trip
             self.member_of[number] = self.order.add(self._members_before(node))
             return
         self.groups.append(_Group(self.order.add(self._members_before(node)), trip))
@@ -294,7 +294,8 @@ class _Planner:
             if refusal is not None:
                 for number in group.nodes:
                     self.group_of[number] = None
-                    self.refusals[number] = _NO_GROUP if self.graph.nodes[number].role in VIEWS else refusal
+                    is_view = self.graph.nodes[number].role in VIEWS
+                    self.refusals[number] = _NO_GROUP if is_view else _both(refusal, self.refusals[number])
                 group.nodes, group.walk = [], []
 
     def collect_virtual_inputs(self) -> None:
@@ -340,6 +341,13 @@ class _Planner:
                 self.unit_of[number] = matcher.units[unit].name
         groups = [HardwareGroup(tuple(sorted(group.nodes)), tuple(group.walk)) for group in self.groups if group.nodes]
         return HardwarePlan(groups, self.unit_of, self.refusals)
+
+
+def _both(refusal: HardwareRefusal, before: HardwareRefusal | None) -> HardwareRefusal:
+    """Why a trip of its own is none, and why it joined no other."""
+    if before is None or before.message == refusal.message:
+        return refusal
+    return replace(refusal, message=f"{refusal.message}; {before.message}")
 
 
 def _refusal_outside(node: HardwareNode) -> HardwareRefusal | None:

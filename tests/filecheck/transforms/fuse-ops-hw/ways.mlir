@@ -44,7 +44,7 @@ func.func @writes(%x: tensor<1x4x8x8xf32>, %w: tensor<4x4x1x1xf32>, %b: tensor<4
 }
 // CHECK-LABEL: func.func @writes
 // CHECK-NEXT:    func.call @fused_conv2d(%x, %w) :
-// CHECK-NEXT:    fuse.bias_add {{.*}} {fuse.hardware_reason = "hardware-limit: every trip must use unit 'mac'"}
+// CHECK-NEXT:    fuse.bias_add {{.*}}hardware-limit: every trip must use unit 'mac'; %c is read elsewhere, too, but unit 'mac' does not write to memory"}
 // CHECK-NEXT:    func.call @fused_conv2d_relu_tanh(%x, %w) :
 
 // Feature maps and constants are counted apart.
@@ -58,5 +58,5 @@ func.func @bytes(%x: tensor<1x4x16x16xf32>, %y: tensor<1x4x8x8xf32>) -> (tensor<
 }
 // CHECK-LABEL: func.func @bytes
 // CHECK:         func.call @fused_conv2d{{.*}}(%x)
-// CHECK-NEXT:    fuse.relu
-// CHECK-NEXT:    fuse.conv2d %y, %v {fuse.hardware_reason = "hardware-limit: the trip would hold 132096 bytes of feature maps, the limit is 8192"}
+// CHECK-NEXT:    fuse.relu {{.*}}hardware-limit: every trip must use unit 'mac'; the trip would hold 12288 bytes of feature maps, the limit is 8192"}
+// CHECK-NEXT:    fuse.conv2d %y, %v {fuse.hardware_reason = "hardware-limit: the trip would hold 8192 bytes of constants, the limit is 4096"}

@@ -91,7 +91,7 @@ class SizeTable:
         self._atoms = (c_int64 * max(atoms, 1))()
         self._cells = (c_int64 * max(len(cells), 1))()
         self._at, self._to = addressof(self._atoms), addressof(self._cells)
-        self._variables = np.frombuffer(self._cells, np.int64)[: len(words)]
+        self._variables: Array = np.frombuffer(memoryview(self._cells), np.int64)[: len(words)]
         ends = [*accumulate(map(len, self._shapes), initial=len(words))]
         self._places = list(pairwise(ends))
         self.sections = [

@@ -36,8 +36,9 @@ def save(program: "Program", path: str) -> None:
     """
     from fuse_dialect.loading.output_file import write_file
 
-    write_file(path, saved_writer(program))
-    program.origin = (os.path.abspath(path), _digest_of(path))
+    digests: list[str] = []
+    write_file(path, lambda stream: digests.append(_write(program, stream)))
+    program.origin = (os.path.abspath(path), digests[0])
 
 
 def saved_writer(program: "Program") -> Callable[[BinaryIO], object]:
@@ -58,11 +59,8 @@ def saved_bytes(program: "Program") -> bytes:
     return stream.getvalue()
 
 
-def _digest_of(path: str) -> str:
-    return open_saved(path).digest
-
-
-def _write(program: "Program", stream: BinaryIO) -> None:
+def _write(program: "Program", stream: BinaryIO) -> str:
+    """Write a program; the digest of its manifest."""
     saved = getattr(program, "saved", None)
     if isinstance(saved, SavedFile):
         _refuse_files_of_machines(saved.manifest)
@@ -73,13 +71,13 @@ def _write(program: "Program", stream: BinaryIO) -> None:
                 raise saved.error("the saved program has been cut short while it was in use", hint=None) from error
             raise
         saved.check_whole()
-        return
+        return saved.digest
     from fuse_dialect.loading.saving import draft_of
 
     draft = draft_of(program)
     assert draft is not None, "code is not needed"
     _refuse_files_of_machines(draft.manifest)
-    write_saved(stream, draft, Signer.made(_environment_of(draft.manifest)))
+    return write_saved(stream, draft, Signer.made(_environment_of(draft.manifest)))
 
 
 def _machines(manifest: Mapping[str, Any]) -> list[str]:

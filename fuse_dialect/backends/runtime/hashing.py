@@ -5,7 +5,6 @@ The digest of some bytes is SHA-256 of the digests of their pieces of `PIECE` by
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 from fuse_dialect.backends.runtime.team import processors
@@ -133,6 +132,9 @@ def _joined(piece: Callable[[int], bytes], size: int, *, alone: bool = False) ->
     threads = 1 if alone else min(len(firsts), processors(), _MOST_THREADS)
     if threads < 2:
         return sha256(b"".join(map(piece, firsts))).digest()
+    # Imported for large files alone: it takes as long as all else of this file.
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads, "fuse-hash") as pool:
         return sha256(b"".join(pool.map(piece, firsts))).digest()
 

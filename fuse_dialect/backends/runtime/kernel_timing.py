@@ -1,7 +1,6 @@
 """What a kernel of a program is, and the time that it took: data."""
 
 from dataclasses import dataclass
-from statistics import median
 
 from fuse_dialect.source_names import common_source
 
@@ -54,6 +53,9 @@ class KernelTiming:
     @property
     def median(self) -> float:
         """Seconds of a run."""
+        # Imported for measurements alone, since programs from files need none of it.
+        from statistics import median
+
         return median(self.seconds)
 
     @property

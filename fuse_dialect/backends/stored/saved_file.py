@@ -15,7 +15,6 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -65,34 +64,33 @@ def write_saved(
     stream: BinaryIO,
     draft: Draft,
     signer: "Signer | None",
-    is_still_true: Callable[[], bool] = lambda: True,
     *,
     alone: bool = False,
-) -> bool:
+) -> str:
     """Write a saved program.
 
     Args:
         stream: An empty file, open for writing.
         draft: What to write.
         signer: Signs the machine code; without it the file has none.
-        is_still_true: Is asked when everything has been read.
         alone: Use no other thread: none can be started while Python ends.
 
     Returns:
-        What `is_still_true` said.
+        The digest of its manifest, see `SavedFile.digest`.
 
     Raises:
         OSError: The file cannot be written.
     """
     kept = [(name, pieces) for name, pieces in draft.members if signer is not None or not name.startswith("code/")]
     if alone:
-        _write(stream, draft, kept, signer, _digest)
-    else:
-        with ThreadPoolExecutor(1, "fuse-hash") as pool:
-            # Hashing goes beside writing: both take as long for large constants.
-            found = {id(pieces): pool.submit(_digest, pieces) for _, pieces in kept}
-            _write(stream, draft, kept, signer, lambda pieces: found[id(pieces)].result())
-    return is_still_true()
+        return _write(stream, draft, kept, signer, _digest)
+    # Threads are wanted by who writes large files, not by who loads one.
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, "fuse-hash") as pool:
+        # Hashing goes beside writing: both take as long for large constants.
+        found = {id(pieces): pool.submit(_digest, pieces) for _, pieces in kept}
+        return _write(stream, draft, kept, signer, lambda pieces: found[id(pieces)].result())
 
 
 def _write(
@@ -101,17 +99,21 @@ def _write(
     kept: "Sequence[tuple[str, Sequence[bytes | memoryview]]]",
     signer: "Signer | None",
     digest: "Callable[[Sequence[bytes | memoryview]], tuple[int, str]]",
-) -> None:
+) -> str:
+    manifests: list[bytes] = []
+
     def members() -> "Iterator[tuple[str, Sequence[bytes | memoryview]]]":
         yield from kept
         found = ((name, digest(pieces)) for name, pieces in kept)
         parts = {name: {"bytes": size, "sha256": text} for name, (size, text) in found}
         manifest = _json({**draft.manifest, "format": FORMAT, "version": VERSION, "members": parts})
+        manifests.append(manifest)
         yield MANIFEST, [manifest]
         if signer is not None:
             yield SIGNATURE, [_json(signer.sign(manifest))]
 
     write_archive(stream, members())
+    return sha256(manifests[0]).hexdigest()
 
 
 def _digest(pieces: "Sequence[bytes | memoryview]") -> tuple[int, str]:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock, Thread
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fuse_dialect.backends.runtime.cache import ObjectCache, key_of, open_cache
 from fuse_dialect.backends.runtime.hashing import digest_of_file, digest_of_samples
@@ -129,10 +129,13 @@ class ProgramStore:
             if digests is not None:
                 files = dict(zip((_OWN_FILES, _OTHER_FILES), digests, strict=True))
                 whole = replace(draft, manifest={**draft.manifest, **files, _KEY: self.key})
-                # Condition 2: what has the digests is what was compiled.
-                self.cache.store_file(
-                    self.key, lambda stream: write_saved(stream, whole, signer, read.are_unchanged, alone=True)
-                )
+
+                def fill(stream: BinaryIO) -> bool:
+                    write_saved(stream, whole, signer, alone=True)
+                    # Condition 2: what has the digests is what was compiled.
+                    return read.are_unchanged()
+
+                self.cache.store_file(self.key, fill)
 
         _in_a_thread(write)
 
@@ -232,7 +235,7 @@ def keep_under(cache: ObjectCache, key: str, made_in: str, program: "Program") -
         draft = None if _has_additions() else _draft_of(program)
         if draft is not None and size_of(draft) <= cache.max_bytes * _LARGEST_SHARE:
             whole = replace(draft, manifest={**draft.manifest, _KEY: key})
-            cache.store_file(key, lambda stream: write_saved(stream, whole, signer, alone=True))
+            cache.store_file(key, lambda stream: bool(write_saved(stream, whole, signer, alone=True)))
 
     _in_a_thread(write)
 

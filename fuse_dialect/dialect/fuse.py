@@ -8,6 +8,7 @@ from fuse_dialect.dialect.attributes import PatternKindAttr
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import (
     activation,
+    blockwise,
     broadcast,
     comparison,
     concatenation,
@@ -53,6 +54,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     sampling,
     reduction,
     matmul,
+    blockwise,
     linear_algebra,
     factorizations,
     linear_systems,

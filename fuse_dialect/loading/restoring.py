@@ -157,7 +157,10 @@ def _restored(op: "ConstantOp", found: Mapping[str, Any], tensors: "Mapping[str,
 
 def _units(array: "Array", element: str) -> "Array":
     """Panels as they were made: an image has them as bytes."""
-    dtype = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "f16": np.float16}.get(element)
+    dtype = {
+        **{"f32": np.float32, "f64": np.float64, "f16": np.float16},
+        **{"i8": np.int8, "i32": np.int32, "i64": np.int64},
+    }.get(element)
     if dtype is None:
         raise ValueError(f"a constant in panels of {element}")
     return array.view(np.uint8).view(dtype)
@@ -176,6 +179,7 @@ def _packing(found: Mapping[str, Any]) -> Packing:
         _natural(found["width"]),
         has_points=_is(found["has_points"], bool),
         is_pairs=_is(found["is_pairs"], bool),
+        is_halves=_is(found["is_halves"], bool),
     )
 
 

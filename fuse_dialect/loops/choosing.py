@@ -201,10 +201,7 @@ def _stage_kernel(program: LoopProgram, machine: Machine, constants: _Constants)
     plan = _product_plan(program, machine, names)
     if plan is not None:
         plain = plan.plain if isinstance(plan, WinogradPlan) else plan
-        read = plain.contraction.columns.constant_read
-        if plain.packing is None or read is None:
-            return StageKernel(plan, {})
-        return StageKernel(plan, {arguments.index(read.buffer): plain.packing})
+        return StageKernel(plan, {arguments.index(name): packing for name, packing in plain.packings.items()})
     if contraction_of(program, program.stages[0]) is not None:
         return None
     return _windows(program, machine, names)

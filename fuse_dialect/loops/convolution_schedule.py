@@ -6,6 +6,7 @@
 3. Parts share the strips if there are many, else the panels.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -78,6 +79,12 @@ class ConvolutionPlan:
     """Where the rows factor lies, if it is read there."""
     packing: Packing | None
     splits_columns: bool
+
+    @property
+    def packings(self) -> Mapping[str, Packing]:
+        """The buffer that is packed at compile time."""
+        read = self.contraction.columns.constant_read
+        return {} if self.packing is None or read is None else {read.buffer: self.packing}
 
     @property
     def contraction(self) -> Contraction:

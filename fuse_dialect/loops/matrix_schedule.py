@@ -8,6 +8,7 @@
    Its columns are packed anew for each block.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -15,6 +16,7 @@ from math import prod
 from fuse_dialect.loops import tiling
 from fuse_dialect.loops.contraction import Contraction, lying_place, shapes_of
 from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.expansions import Expansion, expansion_of
 from fuse_dialect.loops.packing import Packing, packing_of
 from fuse_dialect.loops.places import Place, flat_place
 from fuse_dialect.loops.program import LoopProgram, Read
@@ -57,6 +59,8 @@ class Matrices:
     """Rows that meet all columns at once, whole tiles, where a program runs in strips; `None` where this decides."""
     interval: Interval | None = None
     """What of the product a strip may leave out."""
+    expansion: Expansion | None = None
+    """How columns are made of what was packed at compile time, if that is not what is multiplied."""
 
     @property
     def vectors(self) -> int:
@@ -78,6 +82,14 @@ class Matrices:
     def columns(self) -> int | None:
         """Number of columns; `None` if it is not known."""
         return _known(self.contraction.stage.axes[self.contraction.column_axes[-1]].size)
+
+    @property
+    def packings(self) -> Mapping[str, Packing]:
+        """The buffers that are packed at compile time."""
+        if self.expansion is not None:
+            return self.expansion.packings
+        read = self.contraction.columns.constant_read
+        return {} if self.packing is None or read is None else {read.buffer: self.packing}
 
     @property
     def is_plain(self) -> bool:
@@ -160,6 +172,9 @@ class Matrices:
         reduced = self.contraction.reduced
         is_whole = self.block_depth is None and self.interval is not Interval.DEPTH
         panel = None if self.lying is None else _number(self.lying.strides[reduced[-1]].number)
+        if self.expansion is not None and self.direct is None:
+            *blocks, last = (_number(_known(self.contraction.stage.axes[axis].size)) for axis in reduced)
+            return Walk((0, self.pitch), ((prod(blocks), last),) if blocks else (), 1, last, panel)
         if self.direct is None:
             return Walk((0, self.pitch), (), 1, self.depth if is_whole else None, panel)
         steps = [_number(self.direct.strides[axis].number) for axis in reduced]
@@ -213,16 +228,20 @@ def matrices_of(
     width = tile.vectors * lanes
     tiles = 1 << 30 if rows is None else -(-rows // tile.rows)
     packing = packing_of(program, contraction, constants, width)
+    expansion = None
+    if packing is None and not is_open and not shares_columns:
+        expansion = expansion_of(program, contraction, constants, width)
+        packing = None if expansion is None else expansion.panels
     direct = _direct_place(program, contraction, machine, tile.rows, columns)
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
     lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not shares_columns else None
     block_depth = None
     if depth is None:
         block_depth = None if direct is not None and lying is not None else OPEN_BLOCK  # (5)
-    elif has_blocks:
+    elif has_blocks and expansion is None:
         block = tiling.depth_block(machine, depth, width, element, tiles)
         block_depth = None if block == depth else block
-    return Matrices(program, contraction, machine, tile, lanes, direct, packing, lying, depth, block_depth)
+    return Matrices(program, contraction, machine, tile, lanes, direct, packing, lying, depth, block_depth, expansion=expansion)
 
 
 def _lying_columns(program: LoopProgram, contraction: Contraction) -> Place | None:

@@ -54,6 +54,9 @@ class Packing:
     is_pairs: bool = False
     """Whether 32 bits are two numbers of 16 bits, and not a quad of bytes."""
 
+    is_halves: bool = False
+    """Whether a byte holds the lower halves of two bytes that follow each other along the sum, the first one lower."""
+
     @property
     def depth(self) -> int:
         """Points of the reduced axes."""
@@ -61,8 +64,9 @@ class Packing:
 
     @property
     def size(self) -> int:
-        """Elements of all panels."""
-        return prod(axis.size for axis in self.outer) * self.panels * self.width * self.depth + self.points_size
+        """Elements of all panels; bytes where these hold two."""
+        elements = prod(axis.size for axis in self.outer) * self.panels * self.width * self.depth
+        return (elements // 2 if self.is_halves else elements) + self.points_size
 
     @property
     def points_size(self) -> int:
@@ -105,6 +109,8 @@ class Packing:
                 let_go()
             columns = matrices[:, panel * self.width : (panel + 1) * self.width]
             packed[:, panel, :, : columns.shape[1]] = columns.swapaxes(1, 2)
+        if self.is_halves:
+            return _halved(packed)
         return self._with_points(packed) if self.has_points else packed.reshape(-1)
 
     def can_undo(self, size: int, itemsize: int) -> bool:
@@ -125,7 +131,7 @@ class Packing:
         return self.start == 0 and known == units
 
     def undo(self, packed: NDArray[np.generic], dtype: np.dtype[np.generic], size: int) -> NDArray[np.generic]:
-        """The elements of the array that was packed, row by row.
+        """The elements of the array that was packed, row by row; of halves of bytes as `dtype` has them.
 
         Args:
             packed: The panels.
@@ -140,6 +146,8 @@ class Packing:
         if packed.size != self.size:
             raise ValueError(f"expected {self.size} elements in panels, got {packed.size}")
         count = prod(axis.size for axis in self.outer)
+        if self.is_halves:
+            packed = _doubled(packed, dtype, count * self.panels, self.width)
         panels = packed[self.points_size :].reshape(count, self.panels, self.depth, self.width)
         units = np.empty(count * self.columns.size * self.depth, packed.dtype)
         view = np.lib.stride_tricks.as_strided(
@@ -179,6 +187,24 @@ def _points_of(taps: Sequence[NDArray[np.generic]]) -> Iterator[NDArray[np.gener
     yield np.add(outer, middle)
     yield np.subtract(outer, middle)
     yield taps[2]
+
+
+def _halved(packed: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Two bytes in one, of neighbours along the last axis but one."""
+    bytes = packed.view(np.uint8)
+    halves = _aligned((packed.size // 2,), np.dtype(np.uint8))
+    shape = (*bytes.shape[:2], bytes.shape[2] // 2, bytes.shape[3])
+    np.bitwise_or(bytes[:, :, ::2] & 15, bytes[:, :, 1::2] << 4, out=halves.reshape(shape))
+    return halves.view(packed.dtype)
+
+
+def _doubled(
+    halves: NDArray[np.generic], dtype: np.dtype[np.generic], panels: int, width: int
+) -> NDArray[np.generic]:
+    """The bytes of which the lower halves are packed, with their sign if the type has one."""
+    rows = halves.view(np.uint8).reshape(panels, -1, width)
+    both = np.stack([rows << 4, rows & 240], axis=2).view(dtype)
+    return np.right_shift(both, 4).reshape(-1)
 
 
 def _aligned(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:

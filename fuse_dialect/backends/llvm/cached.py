@@ -197,4 +197,5 @@ def _packing(fields: Mapping[str, Any]) -> Packing:
         _natural(fields["width"]),
         _checked(fields["has_points"], bool),
         _checked(fields["is_pairs"], bool),
+        _checked(fields["is_halves"], bool),
     )

@@ -1,5 +1,6 @@
 """What kernels of contractions share: tasks of a part, groups of columns, their panels."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from fuse_dialect.backends.assembler.values import Value
@@ -29,6 +30,11 @@ class ColumnPlan(Protocol):
         ...
 
     @property
+    def packings(self) -> Mapping[str, Packing]:
+        """The buffers that were packed at compile time."""
+        ...
+
+    @property
     def rows_room(self) -> int:
         """Elements of the workspace in front of packed columns."""
         ...
@@ -44,6 +50,8 @@ class Blocks:
         self.frame = frame_of(request, f)
         self.copies = Copies(request, plan.contraction, plan.lanes)
         self.type = register_type(plan.contraction.element)
+        self.packed_type = self.type if plan.packing is None else register_type(plan.packing.element)
+        """What panels of columns hold: of columns that expand bytes."""
         self.width = plan.vectors * plan.lanes
         self.column = plan.contraction.column_axes[-1]
         self.panels = self.ceiling(self.axis(self.column), self.width)
@@ -81,6 +89,12 @@ class Blocks:
         """The values of axes from the number of their point."""
         return self.frame.point_of(number, {axis: self.plan.contraction.stage.axes[axis].size for axis in axes})[1]
 
+    def panel_size(self, depth: Value) -> Value:
+        """How many elements a panel of some points of the reduced axes takes."""
+        size = self.f.multiply(depth, self.f.i64(self.width))
+        is_halved = self.plan.packing is not None and self.plan.packing.is_halves
+        return self.f.quotient(size, 2) if is_halved else size
+
     def columns(self, point: dict[int, Value], group: tuple[Value, Value], is_new: Value) -> Value:
         """Address of the first panel of a group of columns; packs them if they are not packed, and new.
 
@@ -98,13 +112,12 @@ class Blocks:
                 block = (f.multiply(first, f.i64(self.width)), count)
                 self.copies.panels(f, self.slots, to, point, block, plan.vectors)
             return to
-        read = plan.contraction.columns.constant_read
-        assert read is not None
+        buffer = next(name for name, packing in plan.packings.items() if packing == plan.packing)
         number = f.i64(0)
         for axis in plan.contraction.outer:
             if axis in plan.contraction.columns.axes:
                 number = f.add(f.multiply(number, self.axis(axis)), point[axis])
         # Panels lie behind each other for all points of the axes that the columns depend on.
         first = f.add(f.multiply(number, self.panels), first)
-        panel = f.multiply(self.depth, f.i64(self.width))
-        return f.offset(self.frame.pointers[read.buffer], f.multiply(first, panel), self.type)
+        place = f.multiply(first, self.panel_size(self.depth))
+        return f.offset(self.frame.pointers[buffer], place, self.packed_type)

@@ -28,7 +28,7 @@ class _Gemm(Blocks):
         self.m = matrices
         row = contraction.row_axes[-1] if contraction.row_axes else None
         in_blocks = matrices.block_depth is not None
-        self.tiles = Tiles(request, contraction, matrices.walk(), (None, row), in_blocks)
+        self.tiles = Tiles(request, contraction, matrices.walk(), (None, row), in_blocks, matrices.expansion)
         self.row_tiles = self.ceiling(self.axis(row), matrices.tile.rows) if row is not None else f.i64(1)
 
     def write(self) -> None:
@@ -150,9 +150,9 @@ class _Gemm(Blocks):
         def panel(number: Value, columns: int | None) -> None:
             width = f.i64(m.width)
             panel_depth = depth[1] if m.packs_blocks else self.depth
-            panel_size = f.multiply(panel_depth, width) if m.lying is None else width
+            panel_size = self.panel_size(panel_depth) if m.lying is None else width
             place = f.multiply(f.subtract(number, start), panel_size)
-            address = f.offset(base, place, self.type)
+            address = f.offset(base, place, self.packed_type)
             self._rows(point, (first, stop), number, address, columns, depth)
 
         low, high = (start, end) if columns is None else columns

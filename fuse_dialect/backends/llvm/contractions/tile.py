@@ -18,13 +18,15 @@ from itertools import chain
 from typing import TypeAlias
 
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.assembler.values import VOID, Type, Value, constant
+from fuse_dialect.backends.assembler.values import I8, VOID, Type, Value, constant
 from fuse_dialect.backends.llvm.contractions.dots import dot, pair_dot
+from fuse_dialect.backends.llvm.contractions.expanded import ExpandedColumns
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops.contraction import Contraction, store_place
+from fuse_dialect.loops.expansions import Expansion
 from fuse_dialect.loops.functions import DOT, PAIR_DOT, scalar_function
 from fuse_dialect.loops.places import Place, flat_place
 from fuse_dialect.loops.program import Apply, Read
@@ -98,6 +100,8 @@ class Tiles:
     """The axes along which the grid has rows."""
     in_blocks: bool
     """Whether sums wait in the result until the last block of the reduced axes."""
+    expansion: Expansion | None = None
+    """How columns are made of what is packed, if that is not what is multiplied."""
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -192,12 +196,27 @@ class _Tile:
         f, walk = self.f, self.tiles.walk
         sums = tuple(constant(self.type, 0) for _ in range(self.shape.rows * self.shape.vectors))
         depth = self.depth if walk.depth is None else f.i64(walk.depth)
-        return self._outer(0, self.a, self.b, depth, sums)
+        return self._outer(0, (self.a, self.b, f.i64(0)), depth, sums)
 
-    def _outer(self, level: int, a: Value, b: Value, depth: Value, sums: tuple[Value, ...]) -> tuple[Value, ...]:
-        """The loops over reduced axes from `level` on; there are at most as many as a convolution has."""
-        f, walk = self.f, self.tiles.walk
+    def _outer(
+        self, level: int, at: tuple[Value, Value, Value], depth: Value, sums: tuple[Value, ...]
+    ) -> tuple[Value, ...]:
+        """The loops over reduced axes from `level` on; there are at most as many as a convolution has.
+
+        Args:
+            level: How many loops are around.
+            at: Addresses of both factors, and the number of the point of the loops around.
+            depth: Points of the last axis.
+            sums: What there is so far.
+        """
+        f, walk, expansion = self.f, self.tiles.walk, self.tiles.expansion
+        a, b, number = at
         if level == len(walk.outer):
+            if expansion is not None:
+                axes, column = self.tiles.contraction.stage.axes, self.tiles.contraction.column_axes[-1]
+                around = reader_at(self.frame, axes, self.point, self.shape.lanes, column)
+                columns = ExpandedColumns(around, expansion, (b, self.point[column], number))
+                return self._blockwise(a, columns, depth, sums)
             return self._inner(a, b, depth, sums)
         count, distance = walk.outer[level]
         below = f.i64(self.shape.width)
@@ -206,9 +225,37 @@ class _Tile:
         below = f.multiply(below, depth)
         with f.loop(f.i64(0), f.i64(count), carried=sums) as loop:
             row = f.offset(a, f.multiply(loop.index, f.i64(distance)), self.tiles.sum_type)
-            panel = f.offset(b, f.multiply(loop.index, below), self.tiles.sum_type)
-            loop.following = self._outer(level + 1, row, panel, depth, loop.carried)
+            if expansion is not None:
+                panel = f.offset(b, f.multiply(loop.index, f.quotient(below, expansion.per_byte)), I8)
+            else:
+                panel = f.offset(b, f.multiply(loop.index, below), self.tiles.sum_type)
+            inner = f.add(f.multiply(number, f.i64(count)), loop.index)
+            loop.following = self._outer(level + 1, (row, panel, inner), depth, loop.carried)
         return loop.carried
+
+    def _blockwise(
+        self, a: Value, columns: ExpandedColumns, depth: Value, sums: tuple[Value, ...]
+    ) -> tuple[Value, ...]:
+        """The innermost loop over columns that expand; what scales all its products is multiplied behind it."""
+        f, shape = self.f, self.shape
+        scales = [columns.outside(v) for v in range(shape.vectors)]
+        start = [constant(self.type, 0)] * len(sums) if scales[0] is not None else sums
+        assert depth.number is not None, "blocks have a known length"
+        step, most = columns.per_byte, max(1, _PRODUCTS // len(sums))
+        unroll = next(steps for steps in range(max(most, step), 0, -1) if depth.number % steps == steps % step == 0)
+        with f.loop(f.i64(0), depth, unroll, start, ["unroll.disable"]) as loop:
+            following = loop.carried
+            for first in range(0, unroll, step):
+                k = f.add(loop.index, f.i64(first))
+                expanded = columns.inside(k, shape.vectors, shape.width)
+                for number, vectors in enumerate(expanded):
+                    following = self._products(a, f.add(k, f.i64(number)), vectors, following)
+            loop.following = following
+        return tuple(
+            total if scale is None else self._product(total, scale, sums[place])
+            for place, total in enumerate(loop.carried)
+            for scale in [scales[place % shape.vectors]]
+        )
 
     def _inner(self, a: Value, b: Value, depth: Value, sums: tuple[Value, ...]) -> tuple[Value, ...]:
         """The innermost loop, several steps at a time."""
@@ -240,6 +287,11 @@ class _Tile:
         # (1) Vectors of the columns stay in registers while one element of each row is spread over all lanes.
         vectors = [self._panel_vector(panel, v) for v in range(shape.vectors)]
         self._prefetch_factors(a, panel, k)
+        return self._products(a, k, vectors, sums)
+
+    def _products(self, a: Value, k: Value, vectors: Sequence[Value], sums: Sequence[Value]) -> tuple[Value, ...]:
+        """The sums, and the products with the vectors of one point of the last reduced axis."""
+        f, shape, walk, scalar = self.f, self.shape, self.tiles.walk, self.tiles.sum_type
         first = f.offset(a, f.multiply(k, f.i64(walk.step)), scalar)
         result: list[Value] = []
         for row in range(shape.rows):

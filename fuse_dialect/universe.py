@@ -60,6 +60,7 @@ OWN_NAMES = Universe(
             "fuse_dialect.transforms.rematerialize_dequantization:RematerializeDequantizationPass"
         ),
         "rematerialize-scalars": _lazy("fuse_dialect.transforms.rematerialize_scalars:RematerializeScalarsPass"),
+        "keep-blockwise-weights": _lazy("fuse_dialect.transforms.keep_blockwise_weights:KeepBlockwiseWeightsPass"),
         "sink-scales": _lazy("fuse_dialect.transforms.sink_scales:SinkScalesPass"),
         "recognize-bands": _lazy("fuse_dialect.transforms.recognize_bands:RecognizeBandsPass"),
         "prove-indices": _lazy("fuse_dialect.transforms.prove_indices:ProveIndicesPass"),

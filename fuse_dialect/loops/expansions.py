@@ -2,7 +2,7 @@
 
     columns[k, n] = (f32(q[k, n]) - zero[block, n]) * scale[block, n]      with block = k // size
 
-1. One read, of *elements*, depends on the last reduced axis; all others, *parameters*, depend on none or on those before.
+1. One read, of *elements*, depends on the last reduced axis; all others, of *parameters*, on none or on axes before it.
 2. What the factor multiplies by parameters alone moves out of the sum over the last reduced axis, since products
    distribute over sums: `sum(x * q * scale) = sum(x * q) * scale`, once for each block. (For numbers: where a parameter
    is not finite, the two differ.)
@@ -105,9 +105,7 @@ def expansion_of(
         if not _axes(read):
             continue
         packing = _panels(program, contraction, read, axes, width)
-        others = sum(
-            isinstance(each, Read) and each.buffer == read.buffer for each in (*stage.body, *stage.finish)
-        )
+        others = sum(isinstance(each, Read) and each.buffer == read.buffer for each in (*stage.body, *stage.finish))
         if packing is None or read.buffer not in constants or others > 1:
             return None
         packings[read.buffer] = replace(packing, is_halves=has_halves) if read is elements else packing
@@ -144,7 +142,7 @@ def _number(size: int | str | None) -> int:
 
 
 def _halves(body: Body, place: int) -> int:
-    """Where the body has the lower four bits of the value at a place, which it needs for nothing else; else the place."""
+    """Where the body has the lower four bits of a value that it needs for nothing else; else the value's own place."""
     match _readers(body, place):
         case [shifted]:
             match body[shifted], [body[number] for number in _readers(body, shifted)]:

@@ -241,7 +241,9 @@ def matrices_of(
     elif has_blocks and expansion is None:
         block = tiling.depth_block(machine, depth, width, element, tiles)
         block_depth = None if block == depth else block
-    return Matrices(program, contraction, machine, tile, lanes, direct, packing, lying, depth, block_depth, expansion=expansion)
+    return Matrices(
+        program, contraction, machine, tile, lanes, direct, packing, lying, depth, block_depth, expansion=expansion
+    )
 
 
 def _lying_columns(program: LoopProgram, contraction: Contraction) -> Place | None:

@@ -198,9 +198,7 @@ def _halved(packed: NDArray[np.generic]) -> NDArray[np.generic]:
     return halves.view(packed.dtype)
 
 
-def _doubled(
-    halves: NDArray[np.generic], dtype: np.dtype[np.generic], panels: int, width: int
-) -> NDArray[np.generic]:
+def _doubled(halves: NDArray[np.generic], dtype: np.dtype[np.generic], panels: int, width: int) -> NDArray[np.generic]:
     """The bytes of which the lower halves are packed, with their sign if the type has one."""
     rows = halves.view(np.uint8).reshape(panels, -1, width)
     both = np.stack([rows << 4, rows & 240], axis=2).view(dtype)

@@ -7,6 +7,7 @@
    only then have ops of computed shapes machine code. It leaves a module without open sizes alone. What it finds out of
    a row that a loop adds lets `stack-growing-states` make more stacks;
 3. `fake-quantization-to-integer` finds products of quantized numbers, while their weights and scales stand apart;
+   `keep-blockwise-weights` those of real numbers by weights of few bits;
 4. `simplify-inference{expand-norms=false}` breaks batch norms into a multiplication and an addition of constants. A
    layer norm stays whole: one kernel computes it row by row, with the row in cache;
 5. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
@@ -47,6 +48,7 @@ from fuse_dialect.transforms.fake_quantization_to_integer import FakeQuantizatio
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.fold_transposes import FoldTransposesPass
+from fuse_dialect.transforms.keep_blockwise_weights import KeepBlockwiseWeightsPass
 from fuse_dialect.transforms.prove_indices import ProveIndicesPass
 from fuse_dialect.transforms.recognize_bands import RecognizeBandsPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
@@ -72,6 +74,7 @@ def compile_prefix(
         RefineShapesPass(tuple(sizes)),
         StackGrowingStatesPass(),
         FakeQuantizationToIntegerPass(),
+        KeepBlockwiseWeightsPass(),
         SimplifyInferencePass(expand_norms=False),
         FoldConstantsPass(),
         FoldScaleAxisPass(),

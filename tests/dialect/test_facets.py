@@ -65,6 +65,7 @@ RELAY_NAMES = {
 
 WITHOUT_RELAY_KIND = {
     "band": PatternKind.INJECTIVE,
+    "blockwise_dense": PatternKind.OUT_EWISE_FUSABLE,  # Relax fuses its parts by a pass of their own
     "col2im": PatternKind.OPAQUE,
     "det": PatternKind.OPAQUE,
     **dict.fromkeys(("cholesky", "lu", "householder_qr", "householder_product"), PatternKind.OPAQUE),

@@ -45,6 +45,15 @@ def test_undo_leaves_points_out() -> None:
     assert packing.undo(packing.apply(array), array.dtype, array.size).tobytes() == array.tobytes()
 
 
+def test_halves_of_bytes_come_back_with_their_sign() -> None:
+    packing = Packing("i8", 0, (), Strided(5, 8), (Strided(2, 4), Strided(4, 1)), 4, is_halves=True)
+    for dtype, low, high in ((np.int8, -8, 8), (np.uint8, 0, 16)):
+        array = np.random.default_rng(0).integers(low, high, 40).astype(dtype)
+        packed = packing.apply(array)
+        assert packed.nbytes == 8 * 8 // 2
+        assert packing.undo(packed, array.dtype, array.size).tobytes() == array.tobytes()
+
+
 def test_what_does_not_have_each_element_once_cannot_be_undone() -> None:
     for strides in ((1, 1), (2, 4), (5, 1)):
         packing = Packing("f32", 0, (), Strided(4, strides[0]), (Strided(4, strides[1]),), 4)

@@ -51,6 +51,7 @@ ADMITTED = (
     (r"(one )?floating[ -]point|input and rois|boxes, scores and thresholds", frozenset(map(name_of, FLOATS))),
     (r"integers but i1", frozenset(map(name_of, INTEGERS))),
     (r"integer indices", ALL),
+    (r"f32 for all but the weight", frozenset({"f32"})),
     (r"f32 or f64", frozenset({"f32", "f64"})),
     (r"i8, ui8 or i32", frozenset({"i8", "ui8", "i32"})),
     (r"`fill`|a tuple|any number of tensors", ALL),

@@ -4,12 +4,13 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import f32, i32, i64
 from xdsl.ir import Attribute
 
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import (
+    blockwise,
     convolution,
     dynamic,
     linear_algebra,
@@ -54,6 +55,16 @@ def _dense(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal:
     subject = subject if subject.shape else draft.of_rank(subject, 2)
     element, sums = _sums(draft, subject)
     return Proposal([subject, draft.fresh([draft.size(), subject.shape[-1]], element)], sums)
+
+
+@row(blockwise.BlockwiseDenseOp)
+def _blockwise(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal:
+    x = subject if subject.shape and subject.element == f32 else draft.fresh([draft.size(), draft.size()], f32)
+    inner, rows = x.shape[-1], draft.size()
+    blocks = draft.random.choice([count for count in range(1, inner + 1) if inner % count == 0] or [1])
+    zero = draft.fresh([rows, blocks] if draft.chance(0.5) else [], f32)
+    operands = [x, draft.fresh([rows, inner], draft.random.choice(_BYTES)), draft.fresh([rows, blocks], f32), zero]
+    return Proposal(operands, {"bits": draft.random.choice((4, 8))})
 
 
 @row(matmul.MatmulOp, matmul.BatchMatmulOp)

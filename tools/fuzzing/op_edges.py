@@ -155,7 +155,7 @@ _NEVER_ITS_OWN = frozenset(
     (
         *("fuse.pad", "fuse.reverse_sequence", "fuse.roi_align", "fuse.non_max_suppression"),
         *("fuse.dyn_reshape", "fuse.dyn_full", "fuse.dyn_strided_slice", "fuse.dyn_resize2d", "fuse.dyn_topk"),
-        *("fuse.requantize", "fuse.householder_product", "fuse.dyn_broadcast_to"),
+        *("fuse.requantize", "fuse.householder_product", "fuse.dyn_broadcast_to", "fuse.blockwise_dense"),
     )
 )
 """Ops whose operands differ in rank or in type, or of which one says the sizes of the other."""

@@ -26,10 +26,10 @@ class BlockwiseDenseOp(FuseOp):
 
     A row of the weight is cut into as many equal blocks as `scale` has columns. With `bits = 4` the lower half of each
     byte counts, with its sign if `weight` is i8. Kernels keep a constant weight in its few bits, and make real numbers
-    of it in registers.
+    of it in registers. Where a scale or a zero point is not finite, results mean nothing.
 
     Shapes: input [..., K], weight [N, K], scale [N, B], where B divides K; zero [N, B] or rank 0; result [..., N].
-    Types: f32 for input, scale, zero and result; i8 or ui8 for the weight.
+    Types: f32 for all but the weight, which is i8 or ui8.
     Kind: out_ewise_fusable.
     Cost: 2 * K an element of the result.
     Source: ONNX DequantizeLinear with `block_size`; com.microsoft MatMulNBits.

@@ -13,6 +13,7 @@ from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to, saturating_cast
 from fuse_dialect.frontends.onnx.operators.convolutions import convolution
+from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape
 from fuse_dialect.frontends.onnx.operators.linear import matrix_product
 from fuse_dialect.frontends.onnx.operators.normalizations import per_axis
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
@@ -22,6 +23,7 @@ from fuse_dialect.frontends.onnx.values import Constant, Value
 OPERATORS = OperatorTable()
 
 _INT32 = np.dtype(np.int32)
+_WEIGHTS = ("int4", "uint4", "int8", "uint8")
 _NARROW_LIMITS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
 
 
@@ -44,25 +46,53 @@ def _along_axis(node: OnnxNode, parameter: Value) -> Value:
     return node.emit(StridedSliceOp, repeated, begin=[0], end=[size], strides=[1], axes=[axis])
 
 
-def _kept(node: OnnxNode, value: Value) -> Value:
-    """The value; weights of 8 bits are not computed with here, so that a pass finds them with their scale."""
-    is_weight = isinstance(value, Constant) and value.array.dtype.name in ("int8", "uint8") and value.array.ndim > 1
+def _in_blocks(node: OnnxNode, operands: tuple[Value, Value, Value | None]) -> tuple[Value, Value, Value | None] | None:
+    """A weight with blocks as an axis of their own, and parameters that broadcast along them; `None` if there are no
+    whole blocks.
+
+    So parameters are not repeated for each element.
+    """
+    x, scale, zero = operands
+    shape, block, rank = node.shape(x), node.integer("block_size", 0), node.rank(x)
+    if block < 1 or not rank or DYNAMIC in shape:
+        return None
+    axis = normalize_axis(node.integer("axis", 1), rank)
+    own = (*shape[:axis], shape[axis] // block, *shape[axis + 1 :])
+    if shape[axis] % block or any(node.shape(each) != own for each in (scale, zero) if each is not None):
+        return None
+    split = reshape(node, x, (*own[: axis + 1], block, *shape[axis + 1 :]))
+    scale, zero = (None if each is None else expand_dims(node, each, [axis + 1]) for each in (scale, zero))
+    assert scale is not None, "a quantized tensor has a scale"
+    return split, scale, zero
+
+
+def kept(node: OnnxNode, value: Value) -> Value:
+    """The value; weights of 4 and 8 bits are not computed with here, so that a pass finds them with their scale."""
+    is_weight = isinstance(value, Constant) and value.array.dtype.name in _WEIGHTS and value.array.ndim > 1
     return node.builder.materialize(value) if is_weight else value
 
 
 @OPERATORS.operator("DequantizeLinear")
 def import_dequantize(node: OnnxNode) -> Value:
     """(x - zero point) * scale."""
-    x, scale, zero = _kept(node, node.operand(0)), node.operand(1), node.optional(2)
-    scale = _along_axis(node, scale)
+    x, scale, zero = node.operand(0), node.operand(1), node.optional(2)
+    shape = node.shape(x)
+    if (split := _in_blocks(node, (x, scale, zero))) is None:
+        scale = _along_axis(node, scale)
+        zero = None if zero is None else _along_axis(node, zero)
+    else:
+        x, scale, zero = split
+    x = kept(node, x)
     if is_integer(node, x):
         wide = cast_to(node, x, _INT32)
         if zero is not None:
-            wide = node.emit(SubtractOp, wide, cast_to(node, _along_axis(node, zero), _INT32))
+            wide = node.emit(SubtractOp, wide, cast_to(node, zero, _INT32))
     else:
         # The zero point of floats is 0.
         wide = x
     result = node.emit(MultiplyOp, cast_to(node, wide, node.dtype(scale)), scale)
+    if split is not None:
+        result = reshape(node, result, shape)
     if target := node.integer("output_dtype", 0):
         result = cast_to(node, result, dtype_of(ir.DataType(target)))
     return result
@@ -129,7 +159,7 @@ def to_integers(
 
 def without_zero(node: OnnxNode, value: Value, zero: Value | None, axis: int) -> Value:
     """The numbers less their zero point, as i32; the zero point may differ along an axis."""
-    value = _kept(node, value)
+    value = kept(node, value)
     wide = cast_to(node, value, _INT32)
     if zero is None:
         return wide

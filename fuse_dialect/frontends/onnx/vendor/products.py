@@ -3,12 +3,15 @@
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.ops.broadcast import MultiplyOp
+from fuse_dialect.dialect.ops.broadcast import MultiplyOp, SubtractOp
+from fuse_dialect.dialect.ops.indexing import StridedSliceOp
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx.operators.convolutions import import_conv
-from fuse_dialect.frontends.onnx.operators.layout import transpose
+from fuse_dialect.frontends.onnx.operators.layout import reshape, transpose
 from fuse_dialect.frontends.onnx.operators.linear import import_gemm, matrix_product
 from fuse_dialect.frontends.onnx.operators.pools import import_max_pool
+from fuse_dialect.frontends.onnx.operators.quantization import kept
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.tensors import Array
 from fuse_dialect.frontends.onnx.values import Constant, Value
@@ -96,11 +99,11 @@ def channels_last(node: OnnxNode, value: Value) -> Value:
 
 @OPERATORS.operator("MatMulNBits")
 def import_matmul_nbits(node: OnnxNode) -> Value:
-    """The product with a weight [N, K] of 4 or 8 bits an element, and a bias.
+    """The product with a weight [N, K] of 2, 4 or 8 bits an element, and a bias.
 
-    The weight is stored as [N, blocks, bytes of a block], the lower half of a byte first; each block of a row has a
-    scale and a zero point, by default the middle of the range. Blocks beyond K are cut off. Weights that are constants
-    are computed when the model is read.
+    The weight is stored as [N, blocks, bytes of a block], the lowest bits of a byte first; each block of a row has a
+    scale and a zero point, by default the middle of the range. Blocks beyond K are cut off. What the integers stand for
+    is written as ops, by the formula of DequantizeLinear: the pass `keep-blockwise-weights` finds it.
 
     Raises:
         FuseError: Weight, scales or zero points do not have the sizes that `K`, `N`, `bits` and `block_size` say.
@@ -113,12 +116,12 @@ def import_matmul_nbits(node: OnnxNode) -> Value:
         raise FuseError(f"expects sizes and blocks of a power of 2 from 16 on, got K={k}, N={n}, block_size={block}")
     if node.optional(4) is not None:
         raise UnsupportedFormError("the operand 'g_idx' is not supported")
-    weight = Constant(_unpacked_weight(node, k, n, bits, block), node.name_of(1))
+    weight = _real_weight(node, k, n, bits, block)
     product = matrix_product(node, node.operand(0), transpose(node, weight, [1, 0]))
     return with_bias(node, product, 5)
 
 
-def _unpacked_weight(node: OnnxNode, k: int, n: int, bits: int, block: int) -> Array:
+def _real_weight(node: OnnxNode, k: int, n: int, bits: int, block: int) -> Value:
     """The weight [N, K] in the type of its scales."""
     blocks = -(-k // block)
     stored = _sized(node, 1, (n, blocks, block * bits // 8))
@@ -126,15 +129,19 @@ def _unpacked_weight(node: OnnxNode, k: int, n: int, bits: int, block: int) -> A
     # What is unpacked here is as large as the model's own bytes allow, and counted where the IR gets it.
     zeros: Array
     if node.optional(3) is None:
-        zeros = np.full((n, blocks), 1 << (bits - 1), scales.dtype)
+        zeros = np.full((), 1 << (bits - 1), scales.dtype)
     elif node.constant(3).dtype == scales.dtype:
-        zeros = _sized(node, 3, (n, blocks))
+        zeros = _sized(node, 3, (n, blocks))[..., None]
     else:
         row = -(-blocks * bits // 8)
-        zeros = _unpacked(_sized(node, 3, (n, row)), bits)[:, :blocks].astype(scales.dtype)
-    numbers = _unpacked(stored, bits).reshape(n, blocks, block)
-    weight = (numbers.astype(scales.dtype) - zeros[:, :, None]) * scales[:, :, None]
-    return np.ascontiguousarray(weight.reshape(n, blocks * block)[:, :k])
+        zeros = _unpacked(_sized(node, 3, (n, row)), bits)[:, :blocks, None].astype(scales.dtype)
+    numbers = kept(node, Constant(_unpacked(stored, bits).reshape(n, blocks, block), node.name_of(1)))
+    shifted = node.emit(SubtractOp, cast_to(node, numbers, scales.dtype), Constant(zeros))
+    weight = node.emit(MultiplyOp, shifted, Constant(scales[..., None]))
+    weight = reshape(node, weight, (n, blocks * block))
+    if k == blocks * block:
+        return weight
+    return node.emit(StridedSliceOp, weight, begin=[0], end=[k], strides=[1], axes=[1])
 
 
 def _sized(node: OnnxNode, index: int, shape: tuple[int, ...]) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops import convolution, matmul
+from fuse_dialect.dialect.ops import blockwise, convolution, matmul
 from fuse_dialect.targets.onnx.graph import GraphWriter, dtype_of, prop, shape_of
 from fuse_dialect.targets.onnx.operators.shapes import channels_back, channels_first
 from fuse_dialect.targets.onnx.table import OpRows
@@ -34,6 +34,30 @@ def write_dense(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
         return graph.emit("MatMul", operands[0], graph.transpose(operands[1], [1, 0]))
 
     return _widened(graph, op, operands, write)
+
+
+@ROWS.row(blockwise.BlockwiseDenseOp)
+def write_blockwise_dense(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
+    """The formula, and `MatMul`: `DequantizeLinear` has no zero points that are no integers."""
+    x, weight, scale, zero = operands
+    (rows, columns), blocks = shape_of(op.operands[1]), shape_of(op.operands[2])[1]
+    dtype, real = dtype_of(op.operands[1]), np.dtype(np.float32)
+    if prop(op, "bits") == 4:
+        # ONNX shifts numbers without sign alone: the lower half, and 16 less where its highest bit is set.
+        weight = graph.emit("BitwiseAnd", weight, graph.scalar(15, dtype))
+        weight = graph.cast(weight, real)
+        if dtype.kind == "i":
+            above = graph.cast(graph.emit("Greater", weight, graph.scalar(7.0, real)), real)
+            weight = graph.emit("Sub", weight, graph.emit("Mul", above, graph.scalar(16.0, real)))
+    else:
+        weight = graph.cast(weight, real)
+    weight = graph.emit("Reshape", weight, graph.integers([rows, blocks, columns // max(blocks, 1)]))
+    if shape_of(op.operands[3]):
+        zero = graph.emit("Unsqueeze", zero, graph.integers([2]))
+    scale = graph.emit("Unsqueeze", scale, graph.integers([2]))
+    weight = graph.emit("Mul", graph.emit("Sub", weight, zero), scale)
+    weight = graph.emit("Reshape", weight, graph.integers([rows, columns]))
+    return graph.emit("MatMul", x, graph.transpose(weight, [1, 0]))
 
 
 @ROWS.row(matmul.MatmulOp, matmul.BatchMatmulOp)

@@ -8,11 +8,15 @@ is downloaded: `transformers` and `torchvision` are used for their classes alone
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+with suppress(ImportError, RuntimeError):
+    import torchvision  # noqa: F401  # defines its operators itself, where it can
 
 OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
 for _name in ("nms", "qnms"):

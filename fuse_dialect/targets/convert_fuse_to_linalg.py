@@ -5,7 +5,9 @@
 2. Kernels in their places, `fuse.fused`, become primitive functions first. These stay functions, by default with
    `noinline`, so that IREE does not merge them again, and then one for each call.
 3. Integers lose their sign in types: `ui8` is `i8`, as `arith` has it. The bits are the same.
-4. Equal names of dynamic sizes are taken for equal: a dimension that is 1 when the program runs is not broadcast.
+4. Trips through hardware become functions like others, or, with `declare-trips`, declarations: what is left is for a
+   compiler of the host, and the calls are for the runtime of the device.
+5. Equal names of dynamic sizes are taken for equal: a dimension that is 1 when the program runs is not broadcast.
 
 An op without any form in linalg is an error.
 """
@@ -19,6 +21,8 @@ from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
+from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.fusion.outlining.regions import outline_regions
 from fuse_dialect.targets.linalg.arrays import signless_type
@@ -38,6 +42,9 @@ class ConvertFuseToLinalgPass(ModulePass):
     named_softmax: bool = False
     """Write a softmax as `linalg.softmax`, one dispatch of IREE; MLIR's own lowerings do not know that op."""
 
+    declare_trips: bool = False
+    """Leave out what trips through hardware hold: their functions become declarations, for the host to link."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert all functions of the module.
 
@@ -47,13 +54,18 @@ class ConvertFuseToLinalgPass(ModulePass):
         """
         outline_regions(op)
         functions = [inner for inner in op.walk() if isinstance(inner, func.FuncOp)]
-        blocks = [self._converted(function) for function in functions]
+        trips = [each for each in functions if self.declare_trips and HARDWARE_ATTRIBUTE in each.attributes]
+        blocks = [None if function in trips else self._converted(function) for function in functions]
         for function, block in zip(functions, blocks, strict=True):
             type = signless_type(function.function_type)
             assert isinstance(type, FunctionType), "a function's type stays one"
             function.properties["function_type"] = type
             if block is not None:
                 block.replace_in(function.body)
+        for trip in trips:
+            for block in list(trip.body.blocks):
+                trip.body.detach_block(block).erase()
+            trip.attributes.pop(PRIMITIVE_ATTRIBUTE, None)
         if self.noinline:
             keep_calls(op)
 

@@ -112,6 +112,18 @@ def test_linalg_keeps_the_hardware_of_trips_and_the_unit_of_each_step() -> None:
     assert units == [['"mac"', '"bias"', '"act"'], ['"mac"', '"bias"'], ['"sum"', '"act"', '"pool"']]
 
 
+def test_linalg_of_the_host_alone_declares_trips() -> None:
+    module = on_hardware()
+    ConvertFuseToLinalgPass(declare_trips=True).apply(Context(), module)
+    module.verify()
+    trips = [op for op in module.ops if isinstance(op, func.FuncOp) and HARDWARE_ATTRIBUTE in op.attributes]
+    assert len(trips) == 3
+    assert all(trip.is_declaration for trip in trips)
+    names = [op.callee.string_value() for op in module.walk() if isinstance(op, func.CallOp)]
+    assert names == [trip.sym_name.data for trip in trips]
+    assert not any(op.name.startswith("fuse.") for op in module.walk())
+
+
 def test_onnx_has_a_domain_for_trips_and_the_unit_of_each_node() -> None:
     onnx_model = pytest.importorskip("fuse_dialect.targets.onnx.model").onnx_model
     model = onnx_model(on_hardware())

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
+from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.trips_json import TripsJsonTarget
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
@@ -157,6 +158,25 @@ def test_one_table_makes_ops_of_another_dialect(fused: ModuleOp) -> None:
     again = parse_mlir(text, ctx=context(allow_unregistered=True))
     assert [trip.steps[0].op for trip in fd.trips_of(again)] == ["npu.conv", "npu.conv", "npu.sum"]
     assert fd.trips_of(again)[0].steps[0].attributes["strides"] == [1, 1]
+
+
+def test_trips_become_ops_with_a_region_of_a_teams_dialect(fused: ModuleOp) -> None:
+    table = {"fuse.conv2d": "npu.conv", "fuse.bias_add": "npu.bias", "fuse.add": "npu.sum", "fuse.relu": "npu.act"}
+    table["fuse.max_pool2d"] = "npu.pool"
+    with pytest.raises(OpError, match=r"a row for 'fuse.fused' and none for 'fuse.yield'"):
+        fd.lower_trips(fused, {**table, "fuse.fused": "npu.trip"})
+    assert fd.lower_trips(fused, {**table, "fuse.fused": "npu.trip", "fuse.yield": "npu.end"}) == 8
+    fused.verify()
+    again = parse_mlir(str(fused), ctx=context(allow_unregistered=True))
+    found = [op for op in again.walk() if op_name(op) == "npu.trip"]
+    assert [op.attributes["fuse.trip"] for op in found] == [
+        StringAttr("fused_conv2d_bias_add_relu"),
+        StringAttr("fused_conv2d_bias_add"),
+        StringAttr("fused_add_relu_max_pool2d"),
+    ]
+    assert {op.attributes["fuse.hardware"] for op in found} == {StringAttr("tiny_npu")}
+    assert [op_name(op) for op in found[2].regions[0].block.ops] == ["npu.sum", "npu.act", "npu.pool", "npu.end"]
+    assert not fd.trips_of(again)
 
 
 def test_a_step_without_a_row_is_an_error_and_nothing_is_changed(fused: ModuleOp) -> None:

@@ -82,7 +82,7 @@ OWN_NAMES = Universe(
         "hardware-report": _lazy("fuse_dialect.hardware.hardware_report:HardwareReportTarget"),
         "placement": _lazy("fuse_dialect.hardware.placement:PlacementTarget"),
         "trips-json": _lazy("fuse_dialect.hardware.trips_json:TripsJsonTarget"),
-        "hardware-dot": _lazy("fuse_dialect.targets.hardware_dot:HardwareDotTarget"),
+        "hardware-dot": _lazy("fuse_dialect.hardware.hardware_dot:HardwareDotTarget"),
     },
 )
 """What the package adds, by the names that the tools of this package use: `inline`, `html`."""

@@ -180,7 +180,7 @@ def estimate(
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
     block = functions[entry].body.block
     trips = {trip.name: trip for trip in trips_of(module)}
-    costs = _Costs(trips, template_of)
+    costs = Costs(trips, template_of)
     calls = _calls_of(block)
     engines = [_engine(call, functions) for call in calls]
     resident = _resident(calls, block.args)
@@ -206,13 +206,18 @@ def _engine(call: _Call, functions: Mapping[str, func.FuncOp]) -> str:
     return HOST
 
 
-class _Costs:
+class Costs:
     """Costs of calls; those of a function are found once."""
 
     def __init__(self, trips: Mapping[str, Trip], template_of: Callable[[str], HardwareTemplate | None]):
         self.trips = trips
         self.template_of = template_of
         self.known: dict[str, tuple[int, int, int, float | None, int]] = {}
+
+    def trip_cost(self, function: func.FuncOp) -> tuple[int, float | None]:
+        """Bytes that one call of a trip moves, and its cycles; `None` where its template says no rates."""
+        _, moved, _, cycles, _ = self._of_function(function)
+        return moved, cycles
 
     def of(self, op: Operation, functions: Mapping[str, func.FuncOp], engine: str, resident: int) -> tuple[Work, int]:
         """The work of a call, and how many values of open size it leaves out."""

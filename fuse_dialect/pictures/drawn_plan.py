@@ -24,7 +24,9 @@ from fuse_dialect.remarks.hardware import block_remarks, hardware_story
 from fuse_dialect.remarks.printed_ir import PrintedIR
 from fuse_dialect.remarks.recorded_fusion import MadePlans, RecordedFusion, record_fusion
 from fuse_dialect.remarks.story import StoryTeller
+from fuse_dialect.templates.objective import missing_rate, trip_bytes, trip_cycles
 from fuse_dialect.templates.template import HardwareTemplate
+from fuse_dialect.templates.trips import TripLaw
 
 MOST_TRIES = 60_000
 """Refused operators times nodes up to which stories say what would have to change: each takes a few partitions."""
@@ -54,6 +56,8 @@ class DrawnPlan:
     """For each node that hardware runs the name of the unit."""
     template: HardwareTemplate | None = None
     """The accelerator, if kernels are trips through one."""
+    cycles: Sequence[float] = ()
+    """For each trip its cycles, if the template says rates."""
 
     @property
     def tree(self) -> PostDominatorTree | None:
@@ -149,4 +153,19 @@ def _by_trips(
         on_hardware=True,
         units=units,
         template=template,
+        cycles=_cycles(fusion, template),
     )
+
+
+def _cycles(fusion: BlockHardwareFusion, template: HardwareTemplate) -> list[float]:
+    """Cycles of each trip; none where a rate is missing."""
+    if missing_rate(template) is not None:
+        return []
+    graph, hardware = fusion.block_graph.graph, fusion.hardware
+    law = TripLaw(graph, template, counts_cycles=True)
+    return [
+        trip_cycles(
+            trip_bytes(graph, group.nodes, law.readers, law.gives), hardware.busiest(graph, law, group), template
+        )
+        for group in hardware.groups
+    ]

@@ -254,6 +254,8 @@ def _kernel(
     seconds = options.seconds
     time = {"seconds": seconds[name] / fused.times[name]} if name in seconds else {}
     flops = amount(cost.flops)
+    if plan.cycles:
+        time["cycles"] = plan.cycles[number]
     if options.rates is not None and isinstance(flops, int) and not cost.open_values:
         time["roofline"] = max(cost.static_bytes / options.rates[0], flops / options.rates[1])
     return {

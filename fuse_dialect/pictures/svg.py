@@ -133,6 +133,8 @@ def _boxes(scene: Mapping[str, Any], block: Mapping[str, Any]) -> list[_Box]:
             lines.append(_Line(f"and {more} more", "other"))
         saved = kernel["before"] - kernel["after"]
         title = f"{_cut(kernel['name'], 40)}" + (f", {_bytes(saved)} saved" if saved else "")
+        if "cycles" in kernel:
+            title += f", {_bytes(kernel['after'])} moved in {kernel['cycles']:.0f} cycles"
         return _Box(title, lines, "kernel")
 
     return [box(entry) for entry in shown_boxes(block)]

@@ -14,6 +14,7 @@ from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.pictures.dot import dot_of, quoted
 from fuse_dialect.pictures.page import embedded_json, page_of
 from fuse_dialect.pictures.scene import SceneOptions, scene_of
+from fuse_dialect.pictures.svg import svg_of
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,16 @@ def test_hardware_plans_name_units():
     convolutions = [number for number, node in enumerate(block["nodes"]) if node[2] == "fuse.conv2d"]
     assert {block["units"][number] for number in convolutions} == {"ipa"}
     assert "unit: ipa" in block["stories"][convolutions[0]]
+
+
+def test_trips_say_their_cycles_as_the_report_does():
+    template = "systolic"
+    scene = scene_of(fd.read(EXAMPLES / "residual_block.mlir"), FuseOpsHwPass(template))
+    kernels = scene["blocks"][0]["kernels"]
+    report = fd.hardware_report(fd.fuse_ops_hw(fd.read(EXAMPLES / "residual_block.mlir"), template=template))
+    works = [work for work in report.works if work.cycles is not None]
+    assert [(each["after"], each["cycles"]) for each in kernels] == [(work.bytes, work.cycles) for work in works]
+    assert "moved in 44 cycles" in svg_of(scene)
 
 
 def test_module_is_not_changed():

@@ -61,6 +61,7 @@ const fusionPanels = (() => {
         ["open sizes", kernel.open ? `${kernel.open} values are not counted` : ""],
         ["arithmetic", typeof kernel.flops === "number" ? `${M.formatCount(kernel.flops)} flop, ${(kernel.flops / Math.max(1, kernel.after)).toPrecision(3)} for each byte` : String(kernel.flops)],
         ["time", kernel.seconds === undefined ? "" : M.formatSeconds(kernel.seconds)],
+        ["cycles", kernel.cycles === undefined ? "" : `${M.formatCount(Math.round(kernel.cycles))} of the accelerator`],
         ["at best", kernel.roofline === undefined ? "" : `${M.formatSeconds(kernel.roofline)} by the limits of the machine`],
         ["anchor", kernel.lead < 0 ? "none" : `${block.nodes[kernel.lead][M.VALUE]} = ${block.nodes[kernel.lead][M.OP]}`.replace(/^ = /, "")],
       ]),

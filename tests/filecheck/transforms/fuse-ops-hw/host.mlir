@@ -1,5 +1,6 @@
 // RUN: fuse-opt %s --fuse-ops-hw="template=gemmini" --fuse-ops | filecheck %s
 // RUN: fuse-opt %s --insert-hardware="template=gemmini" | fuse-opt - --fuse-ops-hw="template=gemmini" --fuse-ops | filecheck %s
+// RUN: fuse-opt %s --fuse-ops-hw="template=gemmini" --fuse-ops="strategy=cost" | filecheck %s
 
 // The accelerator takes what it can, `fuse-ops` fuses the rest for the host and leaves hardware functions alone.
 func.func @both(%x: tensor<2x8xf32>, %w: tensor<4x8xf32>) -> tensor<2x4xf32> {

@@ -2,7 +2,8 @@
 
 One box for each function that `fuse-ops-hw` has made, with all units and links of its template. Units that run an
 operator are filled and say which, in the order of the trip; the way between them is drawn thick, also through units
-that only let the data pass. A module without such functions gives one box for each `fuse.hardware` op.
+that only let the data pass. The box says the bytes that the trip moves, and its cycles, if the template has rates. A
+module without such functions gives one box for each `fuse.hardware` op.
 
 The output is DOT; `dot -Tsvg` of Graphviz (https://graphviz.org) draws it.
 """
@@ -21,6 +22,8 @@ from xdsl.utils.target import Target
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE, HardwareOp, read_template
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.hardware.estimate import Costs
+from fuse_dialect.hardware.trips import trips_of
 from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.templates.template import HardwareTemplate
 
@@ -58,6 +61,7 @@ class HardwareDotTarget(Target):
         output.write("}\n")
 
     def _boxes(self, module: ModuleOp, templates: Mapping[str, HardwareTemplate]) -> Iterator["_Box"]:
+        costs = Costs({trip.name: trip for trip in trips_of(module)}, templates.get)
         for op in module.walk():
             if not isinstance(op, func.FuncOp) or self.function not in ("", op.sym_name.data):
                 continue
@@ -66,7 +70,9 @@ class HardwareDotTarget(Target):
                 if name.data not in templates:
                     what = f"@{op.sym_name.data} is for hardware '{name.data}', which no fuse.hardware op describes"
                     raise OpError(op, what, _HINT)
-                yield _Box(f"@{op.sym_name.data}", templates[name.data], _trip(op, templates[name.data]))
+                moved, cycles = costs.trip_cost(op)
+                cost = f"{moved} bytes" if cycles is None else f"{moved} bytes, {cycles:.0f} cycles"
+                yield _Box(f"@{op.sym_name.data}", templates[name.data], _trip(op, templates[name.data]), cost)
 
 
 def _trip(function: func.FuncOp, template: HardwareTemplate) -> list[tuple[str, str]]:
@@ -95,11 +101,15 @@ class _Box:
     template: HardwareTemplate
     trip: Sequence[tuple[str, str]]
     """Unit and operator of each step."""
+    cost: str = ""
+    """What it moves, and how long it takes."""
 
     def lines(self, number: int) -> Iterator[str]:
         """The lines of a cluster."""
         yield f"subgraph cluster_{number} {{"
-        yield f"  label={_quoted(f'{self.title} on {self.template.name}' if self.trip else self.title)};"
+        title = f"{self.title} on {self.template.name}" if self.trip else self.title
+        label = "\n".join(each for each in (title, self.cost) if each)
+        yield f"  label={_quoted(label)};"
         for unit in self.template.units:
             steps = [f"{step}. {word}" for step, (name, word) in enumerate(self.trip, 1) if name == unit.name]
             colour = ", fillcolor=lightblue" if steps else ", fontcolor=gray40" if self.trip else ""

@@ -23,6 +23,7 @@ from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_array, without_repeats
 from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_narrow, is_tensor
@@ -313,7 +314,9 @@ def _constant(op: arith.ConstantOp) -> _Array:
     elements = without_repeats(array)
     data = elements.tobytes()
     if not elements.size or data != data[: array.itemsize] * elements.size:
-        held = f"holds {array.size} numbers"
-        raise LoopFormError(f"'arith.constant' op {held}: constants are arguments unless link-params=true")
+        function = op.parent_op()
+        is_trip = function is not None and HARDWARE_ATTRIBUTE in function.attributes
+        why = "held by trips unless constants-inside=false" if is_trip else "arguments unless link-params=true"
+        raise LoopFormError(f"'arith.constant' op holds {array.size} numbers: constants are {why}")
     value = elements.reshape(-1)[:1].item()
     return _Array(type, tuple(type.get_shape()), "", value)

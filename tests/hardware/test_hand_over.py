@@ -9,11 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from trip_networks import NETWORKS
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import tensor_type
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.trips_json import TripsJsonTarget
@@ -158,6 +161,23 @@ def test_one_table_makes_ops_of_another_dialect(fused: ModuleOp) -> None:
     again = parse_mlir(text, ctx=context(allow_unregistered=True))
     assert [trip.steps[0].op for trip in fd.trips_of(again)] == ["npu.conv", "npu.conv", "npu.sum"]
     assert fd.trips_of(again)[0].steps[0].attributes["strides"] == [1, 1]
+
+
+def test_weights_as_arguments_let_trips_run_natively_beside_a_host_fused_by_cost() -> None:
+    module = NETWORKS["super_resolution"]()
+    main = module.body.block.first_op
+    assert isinstance(main, func.FuncOp)
+    shape = tensor_type(main.body.block.args[0]).get_shape()
+    given = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    (expected,) = fd.run(module, given)
+    inside, outside = (
+        fd.compile(fd.fuse_ops_hw(module.clone(), template="systolic", constants_inside=each), strategy="cost")
+        for each in (True, False)
+    )
+    assert [kernel.family for kernel in outside.kernels if kernel.reason] == []
+    assert any("constants are held by trips unless constants-inside=false" in each.reason for each in inside.kernels)
+    for program in (inside, outside):
+        np.testing.assert_allclose(program(given)[0], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_trips_become_ops_with_a_region_of_a_teams_dialect(fused: ModuleOp) -> None:

@@ -11,6 +11,7 @@ from fuse_dialect.loops.packed_dots import rounds_to_bytes
 from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.loops.quotients import with_rough_quotients
 from fuse_dialect.loops.softmaxes import with_falling_exponents
+from fuse_dialect.loops.streamed_rows import with_streamed_rows_computed_again
 from fuse_dialect.machines.machine import Machine, Unit
 
 
@@ -25,6 +26,7 @@ def for_machine(program: LoopProgram, machine: Machine, *, fast_math: bool = Fal
     Complexity: linear in the number of instructions.
     """
     changed = with_rounding(with_tables(without_empty_reads(program)), machine)
+    changed = with_streamed_rows_computed_again(changed, machine)
     # Where powers of two cost a multiplication with several instructions, they are left to the quotients of a row.
     changed = with_falling_exponents(changed, lifts=Unit.SCALING not in machine.units)
     # What is rounded to bytes is exact: halfway between two of them a quotient that is off changes the result.

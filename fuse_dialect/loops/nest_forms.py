@@ -213,7 +213,7 @@ class _Analysis:
             store = place_of(stage.store, buffer.shape, len(stage.axes))
             # Whatever the other axes are, each vector begins a line if all steps are whole lines.
             steps = [store.constant, *(stride for number, stride in enumerate(store.strides) if number != axis)]
-            is_large = _is_large(buffer, machine.last_cache.bytes // _TILES_SHARE)
+            is_large = takes(buffer, machine.last_cache.bytes // _TILES_SHARE)
             is_line = lanes * element_bytes(buffer.element) == machine.line_bytes
             if not is_line or store.stride(axis) != 1 or store.odd or not is_large:
                 return False
@@ -232,7 +232,7 @@ class _Analysis:
                 continue
             # Narrow results of wide computations are stored in halves of vectors, which are not streamed.
             is_whole_vector = nest.lanes * element_bytes(buffer.element) == machine.vector_bytes
-            if not is_whole_vector or not _is_large(buffer, machine.last_cache.bytes):
+            if not is_whole_vector or not takes(buffer, machine.last_cache.bytes):
                 return False
         return True
 
@@ -255,6 +255,7 @@ class _Analysis:
         return (*groups, single, VectorLoop(0, 1, is_masked=False))
 
 
-def _is_large(buffer: Buffer, bytes: int) -> bool:
+def takes(buffer: Buffer, bytes: int) -> bool:
+    """Whether a buffer is known to take as many bytes, or more."""
     elements = product(buffer.shape).number
     return elements is not None and elements * element_bytes(buffer.element) >= bytes

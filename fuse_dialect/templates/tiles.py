@@ -13,6 +13,14 @@ from dataclasses import dataclass
 
 from fuse_dialect.templates.template import HardwareLimits
 
+MOST_TILES = 1_024
+"""Tiles that a trip is cut into at most."""
+
+
+def least_rows(total: int) -> int:
+    """The fewest rows of a tile for so many rows in all."""
+    return max(1, -(-total // MOST_TILES))
+
 
 @dataclass(frozen=True, slots=True)
 class RowWindow:
@@ -125,7 +133,7 @@ def exceeded(limits: HardwareLimits, features: int, constants: int, between: int
 def most_rows(steps: Sequence[TileStep], total: int, limits: HardwareLimits, constants: int) -> int:
     """The most rows of the result in a tile that fits, of tiles as equal as can be; 0 if none fits.
 
-    Complexity: O(total * steps * log(total)).
+    Complexity: O(MOST_TILES * steps * log(total)).
     """
 
     def fits(rows: int) -> bool:
@@ -133,11 +141,11 @@ def most_rows(steps: Sequence[TileStep], total: int, limits: HardwareLimits, con
         sizes = (tile_bytes(steps, first, count) for first, count in tiles)
         return all(exceeded(limits, features, constants, between) is None for features, between in sizes)
 
-    low, high = 0, total
+    low, high = least_rows(total), total
+    if not fits(low):
+        return 0
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    if not low:
-        return 0
     even = -(-total // -(-total // low))
     return even if fits(even) else low

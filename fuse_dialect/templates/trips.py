@@ -21,7 +21,7 @@ from fuse_dialect.diagnostics import Reason
 from fuse_dialect.templates.graph import VIEWS, HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.matcher import START, UnitMatcher, UnitState
 from fuse_dialect.templates.template import HardwareTemplate
-from fuse_dialect.templates.tiles import Strip, exceeded
+from fuse_dialect.templates.tiles import Strip, exceeded, least_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +258,14 @@ class TripLaw:
             why = _beyond("the trip would hold", size, what, most)
             label = self.graph.nodes[number].label
             return replace(why, message=f"{why.message}, and with {label} it cannot be cut into tiles of rows")
-        row = strip.slope + strip.base + self._row(values[0])
-        tile = exceeded(limits, row, constants, strip.wide_slope + strip.wide_base)
+        rows = least_rows(self.graph.rows[values[0]])
+        held = (strip.slope + self._row(values[0])) * rows + strip.base
+        tile = exceeded(limits, held, constants, strip.wide_slope * rows + strip.wide_base)
         if tile is None:
             return None
         what, size, most = tile
-        return _beyond("a tile of one row would hold", size, what, most)
+        height = "one row" if rows == 1 else f"{rows} rows"
+        return _beyond(f"a tile of {height} would hold", size, what, most)
 
     def _widest(self, state: TripState, node: HardwareNode, inside: Inside) -> int:
         """Bytes of the largest value that passes between units."""

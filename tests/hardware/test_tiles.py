@@ -184,6 +184,19 @@ def test_calls_of_one_trip_are_told_apart() -> None:
     assert (found.to_device, found.to_host) == (256, 256)
 
 
+def test_trips_are_not_cut_into_too_many_tiles() -> None:
+    """A file says any size; the program does not grow with it."""
+    shape = "tensor<1x1x1000000000x1xf32>"
+    text = f"func.func @main(%x: {shape}) -> {shape} {{\n %a = fuse.relu %x : {shape}\n return %a : {shape}\n}}"
+    for limit, tiles in ((10_000_000, 800), (1_000, 0)):
+        module = fd.parse(text)
+        module.body.block.add_op(hardware_op(npu(HardwareLimits(feature_bytes=limit))))
+        FuseOpsHwPass("npu", tile_trips=True).apply(Context(), module)
+        (work,) = estimate_of(module, context()).works if tiles else (None,)
+        assert work is None or work.tiles == tiles
+        assert tiles or "a tile of 976563 rows would hold 7812504 bytes of feature maps" in str(module)
+
+
 def test_constants_that_are_arguments_are_no_feature_maps() -> None:
     module = NETWORKS["super_resolution"]()
     module.body.block.add_op(hardware_op(npu(HardwareLimits(feature_bytes=4_000))))

@@ -6,6 +6,9 @@ has one of them. Sigmoid and tanh are table look-ups that no main operation may 
 so they hang off the source alone. Results are rescaled on their way to memory, before the activation. A mean over an
 image is a pool of all of it, and a concatenation a pass that copies.
 
+Vela's cascades run several passes stripe by stripe, with rolling buffers between them, but each stays a pass with one
+main operation; elementwise operations and fully connected layers are in none. They are no trips here.
+
 What a pass must satisfy is what Vela 3.10 publishes, except for types and quantization, so that networks can be planned
 before they are quantized: `ethos-u-int8` is the same with these.
 
@@ -14,7 +17,7 @@ activation, where Vela lets several follow each other; a view (`memory_only_ops`
 Vela ends the pass at it; and a batch of several images is no reason to stay on the host where Vela unrolls it.
 
 Source: https://github.com/nxp-imx/ethos-u-vela (a mirror of Arm's Vela), ethosu/vela/pass_packing.py, `test_sequence`;
-SUPPORTED_OPS.md.
+cascade_builder.py, `non_cascadable_blocks`; SUPPORTED_OPS.md.
 """
 
 from fuse_dialect.templates.template import (

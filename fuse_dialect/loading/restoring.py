@@ -1,7 +1,7 @@
 """The program of a saved file, made of its IR: what `saving` has written, checked as any input, and compiled."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,7 +37,13 @@ _LAYOUTS = (None, "NHWC", "NCHW", "keep")
 
 
 def compiled(
-    saved: SavedFile, threads: int, progress: "Progress | None" = None, *, cache: bool = True, is_ours: bool = False
+    saved: SavedFile,
+    threads: int,
+    progress: "Progress | None" = None,
+    *,
+    cache: bool = True,
+    is_ours: bool = False,
+    target_cpu: str | None = None,
 ) -> "Program":
     """The program that the IR of a file says.
 
@@ -47,12 +53,14 @@ def compiled(
         progress: Is told when each kernel is begun.
         cache: Keep machine code of kernels on disk, and use what is there.
         is_ours: Whether this user has made the file here; others may not raise the limits of a run.
+        target_cpu: Another processor than that of the file.
 
     Raises:
         FuseError: Its contents contradict each other, or the program cannot be compiled here.
     """
     try:
-        return _compiled(saved, options_of(saved, threads, cache=cache, is_ours=is_ours), progress)
+        options = options_of(saved, threads, cache=cache, is_ours=is_ours)
+        return _compiled(saved, replace(options, target_cpu=target_cpu or options.target_cpu), progress)
     except FuseError as error:
         error.location = error.location or SourceLocation(saved.path)
         raise

@@ -3,10 +3,12 @@
 1. Machine code of the file runs if it was made here (`stored.saved_file`). Else the program is compiled from the IR,
    and kept in the cache under the hash of the file: the second start on a machine is as fast as on that which made it.
 2. A program that was loaded knows its file. It pickles by that.
+3. A file may have code for other processors, each for a level that is known (`machines.levels`). Since the signature is
+   of one machine, it runs only if the user trusts the file, on a processor that has all that the level needs.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from errno import EFAULT
 from time import perf_counter
@@ -28,16 +30,23 @@ if TYPE_CHECKING:
 _FLAGS = "flags"
 
 
-def save(program: "Program", path: str) -> None:
+def save(program: "Program", path: str, target_cpus: "Sequence[str]" = ()) -> None:
     """Write a program to a file: whole, or not at all.
 
+    Args:
+        program: The program.
+        path: Of the file.
+        target_cpus: Other processors that the file is to have code for.
+
     Raises:
-        FuseError: The program depends on objects of the caller, or the file cannot be written.
+        FuseError: The program depends on objects of the caller, there is no code for a processor, or the file cannot be
+            written.
     """
     from fuse_dialect.loading.output_file import write_file
 
     digests: list[str] = []
-    write_file(path, lambda stream: digests.append(_write(program, stream)))
+    names = _levels(target_cpus)
+    write_file(path, lambda stream: digests.append(_write(program, stream, names)))
     program.origin = (os.path.abspath(path), digests[0])
 
 
@@ -59,9 +68,41 @@ def saved_bytes(program: "Program") -> bytes:
     return stream.getvalue()
 
 
-def _write(program: "Program", stream: BinaryIO) -> str:
+def _levels(names: "Sequence[str]") -> list[str]:
+    """Names of processors that code can be made for, each once.
+
+    Raises:
+        FuseError: Of one nobody knows what it needs.
+    """
+    from fuse_dialect.machines.levels import LEVELS
+
+    if isinstance(names, str):
+        raise FuseError(f"target_cpus expects a list of processors, got '{names}'", hint=f"write ['{names}']")
+    for name in names:
+        if name not in LEVELS:
+            hint = f"there are {', '.join(LEVELS)}; on others the program is compiled from its IR"
+            raise FuseError(f"no code for the processor {name!r} can go to other machines", hint=hint)
+    return [name for name in LEVELS if name in names]
+
+
+def _for_others(program: "Program", names: "Sequence[str]") -> "dict[str, Program]":
+    """A program compiled for other processors, from the IR that its file will have."""
+    from fuse_dialect.loading.restoring import compiled
+    from fuse_dialect.loading.saving import draft_of
+
+    draft = draft_of(program)
+    assert draft is not None, "code is not needed"
+    members = {name: memoryview(b"".join(pieces)) for name, pieces in draft.members}
+    saved = SavedFile("<bytes>", memoryview(b""), members, draft.manifest, "", is_in_file=False)
+    return {name: compiled(saved, program.threads, is_ours=True, target_cpu=name) for name in names}
+
+
+def _write(program: "Program", stream: BinaryIO, target_cpus: "Sequence[str]" = ()) -> str:
     """Write a program; the digest of its manifest."""
     saved = getattr(program, "saved", None)
+    if target_cpus:
+        # What was loaded is compiled from its IR, too: the file has no module in memory.
+        saved, program = None, getattr(program, "whole", program)
     if isinstance(saved, SavedFile):
         _refuse_files_of_machines(saved.manifest)
         try:
@@ -74,7 +115,7 @@ def _write(program: "Program", stream: BinaryIO) -> str:
         return saved.digest
     from fuse_dialect.loading.saving import draft_of
 
-    draft = draft_of(program)
+    draft = draft_of(program, others=_for_others(program, target_cpus) if target_cpus else None)
     assert draft is not None, "code is not needed"
     _refuse_files_of_machines(draft.manifest)
     return write_saved(stream, draft, Signer.made(_environment_of(draft.manifest)))
@@ -152,15 +193,34 @@ def _with_code(saved: SavedFile, threads: int, made_in: str, *, trust: bool) -> 
     if not is_supported():
         return None
     is_trusted = trust and _is_for_this_processor(saved.manifest)
-    image = saved.image(made_in, trust=is_trusted)
-    if image is None or image.table.threads != threads:
-        return None
-    from fuse_dialect.backends.stored.program import StoredProgram
-
     is_ours = is_trusted or saved.is_signed(made_in)
-    with suppress(CannotRunError):
-        return StoredProgram(image, "llvm", lambda: _compiled(saved, threads, None, is_ours=is_ours), saved)
+    # Condition 3: first the code of the program, then that which can do most.
+    choices = [("", is_trusted), *((name, True) for name in (_for_here(saved.manifest) if trust else ()))]
+    for target_cpu, may_run in choices:
+        image = saved.image(made_in, trust=may_run, target_cpu=target_cpu)
+        if image is None or image.table.threads != threads:
+            continue
+        from fuse_dialect.backends.stored.program import StoredProgram
+
+        with suppress(CannotRunError):
+            return StoredProgram(image, "llvm", lambda: _compiled(saved, threads, None, is_ours=is_ours), saved)
     return None
+
+
+def _for_here(manifest: Mapping[str, Any]) -> list[str]:
+    """The other processors whose code in a file runs here, and was made by this package; what can do most is first."""
+    from fuse_dialect.loading.saving_version import package_version
+    from fuse_dialect.machines.levels import LEVELS, is_run_by
+
+    listed = manifest.get("other_code")
+    entries = (
+        [cast("dict[str, Any]", each) for each in cast("list[Any]", listed) if isinstance(each, dict)]
+        if isinstance(listed, list)
+        else []
+    )
+    names = {str(each.get("target_cpu")) for each in entries if each.get("made_by") == package_version()}
+    flags = frozenset(_flags(processor()))
+    return [name for name in LEVELS if name in names and is_run_by(name, flags)]
 
 
 def _is_for_this_processor(manifest: Mapping[str, Any]) -> bool:

@@ -8,7 +8,8 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from io import StringIO
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,10 +20,18 @@ from xdsl.ir import Attribute
 from fuse_dialect.backends.runtime.arrays import address_of
 from fuse_dialect.backends.runtime.compilation import Compilation, constants_of
 from fuse_dialect.backends.runtime.program import Program
-from fuse_dialect.backends.stored.image import encoded
+from fuse_dialect.backends.stored.image import ALIGNMENT, encoded
 from fuse_dialect.backends.stored.image_builder import image_of
 from fuse_dialect.backends.stored.machine_code import is_supported
-from fuse_dialect.backends.stored.saved_file import CODE, CODE_HEADER, CONSTANTS, FUSED, PROGRAM, Draft
+from fuse_dialect.backends.stored.saved_file import (
+    CODE,
+    CODE_HEADER,
+    CONSTANTS,
+    FUSED,
+    PROGRAM,
+    Draft,
+    code_member,
+)
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -40,12 +49,15 @@ LARGE_BYTES = 64
 _SHOWN_ELEMENTS = 16
 
 
-def draft_of(program: Program, *, needs_code: bool = False) -> Draft | None:
+def draft_of(
+    program: Program, *, needs_code: bool = False, others: "Mapping[str, Program] | None" = None
+) -> Draft | None:
     """What a program is saved as.
 
     Args:
         program: Was compiled in this process.
         needs_code: Whether one without machine code is of no use.
+        others: The same program for other processors, by their names.
 
     Returns:
         `None` if code is needed, and there is none.
@@ -85,7 +97,39 @@ def draft_of(program: Program, *, needs_code: bool = False) -> Draft | None:
         from fuse_dialect.backends.stored.key import processor
 
         manifest["code"] = {"processor": processor(), "made_by": package_version(), "threads": program.threads}
+    if others:
+        members += _code_of_others(others, tensors)
+        manifest["other_code"] = [
+            {"target_cpu": name, "made_by": package_version(), "threads": each.threads} for name, each in others.items()
+        ]
+        # Their constants have come to those of the program, behind them.
+        members[0] = CONSTANTS, tensors.member.pieces()
     return Draft(manifest, members)
+
+
+def _code_of_others(others: "Mapping[str, Program]", tensors: "_Tensors") -> "list[tuple[str, Any]]":
+    """The members with machine code for other processors; what it reads is added to the tensors.
+
+    Raises:
+        FuseError: There is none.
+    """
+    from json import dumps
+
+    members: list[tuple[str, Any]] = []
+    for name, program in others.items():
+        image = image_of(program, name)
+        if image is None:
+            hint = "leave out target_cpus: where it is loaded it is compiled from its IR"
+            raise FuseError(
+                "the program has steps that are not native or sizes that are open, and so no code for other processors",
+                hint=hint,
+            )
+        header, payload = encoded(tensors.placed(image))
+        members += [
+            (code_member(CODE_HEADER, name), [dumps(header, sort_keys=True).encode()]),
+            (code_member(CODE, name), payload),
+        ]
+    return members
 
 
 @dataclass(slots=True)
@@ -96,12 +140,30 @@ class _Tensors:
     """Arrays by place, as kernels read them: machine code knows bytes alone."""
     member: TensorMember = field(default_factory=TensorMember)
     _names: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
+    _contents: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    """Where arrays are, by hashes of their bytes, once code for another processor is added."""
 
     def add_all(self, image: "Image") -> None:
         """Add what machine code reads, in the image's order: its offsets are those of the member."""
         for data in image.constants:
             array = np.frombuffer(data, np.uint8)
             self.name_of(self.known.get(_place(array), array))
+
+    def placed(self, image: "Image") -> "Image":
+        """An image that reads its constants where this member has them: those that others read, too, are there once."""
+        moved: dict[int, int] = {}
+        end = 0
+        for data in image.constants:
+            digest = sha256(data).digest()
+            if not self._contents:
+                self._contents.update({sha256(piece).digest(): place for place, piece in self.member.arrays()})
+            if digest not in self._contents:
+                self._contents[digest] = self.member.offset_of(self.member.add(np.frombuffer(data, np.uint8)))
+            moved[end] = self._contents[digest]
+            end += len(data) + -len(data) % ALIGNMENT
+        words = image.in_constants.copy()
+        words[:, 1] = [moved[int(place)] for place in words[:, 1]]
+        return replace(image, in_constants=words, constants=[])
 
     def name_of(self, array: "Array") -> str:
         """The name of an array that lies row by row; it is added if it is new."""

@@ -6,7 +6,7 @@ Source: https://huggingface.co/docs/safetensors, "Format".
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
@@ -24,7 +24,7 @@ _NAMES = {
     **{f"uint{8 * size}": f"U{8 * size}" for size in (1, 2, 4, 8)},
 }  # fmt: skip
 _DTYPES = {name: np.dtype(dtype) for dtype, name in _NAMES.items() if dtype != "bfloat16"}
-_BYTES = "U8"
+_BYTES, _PADDING = "U8", ".padding"
 
 
 @dataclass(slots=True)
@@ -42,14 +42,24 @@ class TensorMember:
         flat = memoryview(cast(Any, array.reshape(-1).view(np.uint8)))
         self._add(name, stored or _BYTES, shape if stored else [len(flat)], flat)
         if pad := -self._end % ALIGNMENT:
-            self._add(f"{name}.padding", _BYTES, [pad], bytes(pad))
+            self._add(f"{name}{_PADDING}", _BYTES, [pad], bytes(pad))
         return name
+
+    def offset_of(self, name: str) -> int:
+        """Where an array begins, from the start of all of them."""
+        return self._entries[name]["data_offsets"][0]
 
     def _add(self, name: str, dtype: str, shape: list[int], data: "bytes | memoryview") -> None:
         size = len(data)
         self._entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [self._end, self._end + size]}
         self._pieces.append(data)
         self._end += size
+
+    def arrays(self) -> "Iterator[tuple[int, bytes | memoryview]]":
+        """Where each array begins, and its bytes."""
+        for (name, entry), piece in zip(self._entries.items(), self._pieces, strict=True):
+            if not name.endswith(_PADDING):
+                yield entry["data_offsets"][0], piece
 
     def pieces(self) -> "list[bytes | memoryview]":
         """The file, piece by piece."""

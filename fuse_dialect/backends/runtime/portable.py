@@ -6,7 +6,7 @@
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -39,19 +39,23 @@ class Portable:
             """See `Program`."""
             ...
 
-    def save(self, path: "str | PathLike[str]") -> None:
+    def save(self, path: "str | PathLike[str]", *, target_cpus: "Sequence[str]" = ()) -> None:
         """Write the program to one file: IR, constants, and machine code for this processor.
 
         `fuse_dialect.load` reads it, on another machine, too; docs/reference/saved-file.md describes it.
 
         Args:
             path: The file. It is written as a whole or not at all.
+            target_cpus: Other processors that the file is to have machine code for, beside that of the program:
+                `x86-64-v4`, `skylake-avx512`, `x86-64-v3`, `haswell`, `x86-64-v2`, `x86-64`. It runs where the file is
+                loaded with `trust`. The program is compiled for each; weights that its kernels read in another order
+                are there once more.
 
         Raises:
-            FuseError: The program depends on objects of yours, a strategy or a backend that is no name; or the file
-                cannot be written.
+            FuseError: The program depends on objects of yours, a strategy or a backend that is no name; there is no
+                code for a processor; or the file cannot be written.
         """
-        at_place(_SAVE)(self, fspath(path))
+        at_place(_SAVE)(self, fspath(path), target_cpus)
 
     def to_bytes(self) -> bytes:
         """What `save` writes, for `fuse_dialect.load`.

@@ -1,29 +1,42 @@
 """Builds the image of a program that was compiled in this process."""
 
+import platform
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fuse_dialect.backends.assembler.engine import compile_object
 from fuse_dialect.backends.backend import NativeFunction
 from fuse_dialect.backends.llvm.backend import NativeKernel
+from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.runtime.arrays import address_of
-from fuse_dialect.backends.runtime.control_code import native_control
-from fuse_dialect.backends.runtime.driver import DRIVER_FUNCTIONS, driver_object
+from fuse_dialect.backends.runtime.control_code import control_text, native_control
+from fuse_dialect.backends.runtime.driver import DRIVER_FUNCTIONS, driver_object, driver_text
 from fuse_dialect.backends.runtime.executable import Executable
-from fuse_dialect.backends.runtime.moves import MOVE_FAMILY
+from fuse_dialect.backends.runtime.moves import MOVE_FAMILY, move_kernel, moves_text
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.stored.image import ALIGNMENT, NOWHERE, Image, can_be_stored
 from fuse_dialect.backends.stored.linking import LinkError, link
 
 if TYPE_CHECKING:
     from fuse_dialect.backends.assembler.engine import Code
+    from fuse_dialect.backends.assembler.host import Host
     from fuse_dialect.dialect.op import Array
 
 
-def image_of(program: Program) -> Image | None:
-    """The image of a program; `None` if it needs its IR to run, or its code cannot be linked here."""
+def image_of(program: Program, target_cpu: str = "") -> Image | None:
+    """The image of a program; `None` if it needs its IR to run, or its code cannot be linked here.
+
+    Args:
+        program: Was compiled in this process.
+        target_cpu: The processor that it was compiled for, if its code is to run on others than that at hand. Then what
+            the process has compiled for itself, the driver, loops and moves, is compiled for that one, too.
+
+    Raises:
+        FuseError: There is no such processor.
+    """
     # Nobody else needs to know how a program is run.
     executable, interface = program._static, program._interface  # pyright: ignore[reportPrivateUsage]
     if not isinstance(executable, Executable) or not executable.writes_all or len(executable.segments) != 1:
@@ -34,8 +47,11 @@ def image_of(program: Program) -> Image | None:
     codes = _codes(executable)
     if codes is None:
         return None
+    objects = [driver_object(), *(code.object for code in codes)]
+    if target_cpu:
+        objects = _objects_for(target_of(target_cpu), codes)
     try:
-        linked = link([driver_object(), *(code.object for code in codes)])
+        linked = link(objects)
     except LinkError:
         return None
     placed = {
@@ -71,6 +87,14 @@ def _codes(executable: Executable) -> "list[Code] | None":
     if executable.plan.flow.has_control:
         codes.append(native_control().code)
     return codes
+
+
+def _objects_for(target: "Host", codes: "Sequence[Code]") -> list[bytes]:
+    """The driver, and what rows run: kernels as they are, and the rest compiled for a processor."""
+    texts = {id(native_control().code): control_text, id(move_kernel().owner): moves_text}
+    shared = {key: compile_object(text(), target) for key, text in texts.items() if key in map(id, codes)}
+    driver = compile_object(driver_text(platform.machine()), target)
+    return [driver, *(shared.get(id(code), code.object) for code in codes)]
 
 
 def _without_addresses(

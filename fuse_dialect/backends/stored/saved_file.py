@@ -45,6 +45,11 @@ _MOST_HEADER = 1 << 26
 _HINT = "save the program again, or compile its model"
 
 
+def code_member(name: str, target_cpu: str) -> str:
+    """The name of a member with code for a processor; empty for that of the program: `code/haswell/image.bin`."""
+    return name.replace("/", f"/{target_cpu}/") if target_cpu else name
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """What a program is saved as."""
@@ -172,14 +177,16 @@ class SavedFile:
             pass
         raise self.error(f"the saved program has no '{name}'")
 
-    def image(self, environment: str, *, trust: bool = False) -> "Image | None":
+    def image(self, environment: str, *, trust: bool = False, target_cpu: str = "") -> "Image | None":
         """The program as machine code, if it was made here: condition 2.
 
         Args:
             environment: What the code must have been made in.
             trust: Whether the user says that the code may run, whoever has made it.
+            target_cpu: The processor that the code is for, if it is not that of the program.
         """
-        header, payload, constants = (self.members.get(name) for name in (CODE_HEADER, CODE, CONSTANTS))
+        names = code_member(CODE_HEADER, target_cpu), code_member(CODE, target_cpu), CONSTANTS
+        header, payload, constants = (self.members.get(name) for name in names)
         if header is None or payload is None or constants is None or len(header) > _MOST_HEADER:
             return None
         if not trust and not self.is_signed(environment):

@@ -77,7 +77,8 @@ MUTANTS: Mapping[str, str] = {
     """,
     "fuse_dialect.backends.stored.store": """
         ProgramStore._changed drop-element 0 1; ProgramStore._same negate 2 true 1;
-        ProgramStore.keep.write branch 1; ProgramStore.keep.write.fill argument 3; open_store drop-argument 15 drop-element 4
+        ProgramStore.keep.write branch 1; ProgramStore.keep.write.fill argument 3;
+        open_store drop-argument 15 drop-element 4
     """,
     "fuse_dialect.extensions": "loaded drop-element 0 false 0",
     "fuse_dialect.frontends.mlir.weights_file": "_tensors false 1",

@@ -17,7 +17,7 @@ activation, where Vela lets several follow each other; a view (`memory_only_ops`
 Vela ends the pass at it; and a batch of several images is no reason to stay on the host where Vela unrolls it.
 
 Source: https://github.com/nxp-imx/ethos-u-vela (a mirror of Arm's Vela), ethosu/vela/pass_packing.py, `test_sequence`;
-cascade_builder.py, `non_cascadable_blocks`; SUPPORTED_OPS.md.
+cascade_builder.py; SUPPORTED_OPS.md.
 """
 
 from fuse_dialect.templates.template import (

@@ -36,7 +36,9 @@ from fuzzing.structure_shrinking import write_structure
 from fuzzing.ways import STRUCTURES, WAYS, Finding, check, reference_of
 
 from fuse_dialect import checked
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.rows.clusters import LOCAL
 
 MOST_SHRUNK = 2
 """Findings of one signature that are made smaller; more would be the same again."""
@@ -56,23 +58,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
     parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long (default: no limit)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1); several are --cluster local:N")
     add_cluster(parser)
     parser.add_argument("--ways", type=_ways, default=tuple(WAYS), help=f"comma-separated, of {', '.join(WAYS)}")
     parser.add_argument("--ops", type=_ops, default=(), help="comma-separated: only seeds with one of them in focus")
     parser.add_argument("--out", type=Path, help="folder for findings, made smaller, as tests for lit")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for one way of one program (default: 30)")
     parser.add_argument("--no-table", action="store_true", help="leave out the table of what was met")
-    parser.add_argument("--worker", nargs=3, type=int, metavar="N", help=argparse.SUPPRESS)
+    parser.add_argument("--worker", nargs=2, type=int, metavar="N", help=argparse.SUPPRESS)
     parser.add_argument("--shrink", metavar="SEED:WAY", help="make the finding of a seed in one way smaller, to --out")
     options = parser.parse_args(arguments)
     if options.worker:
-        first, end, step = options.worker
-        work(first, end, step, options.ways, options.ops)
+        first, end = options.worker
+        work(first, end, options.ways, options.ops)
         return 0
+    if options.jobs < 1 or (options.jobs > 1 and options.cluster is not None):
+        parser.error("--jobs is a number of processes here, and not for --cluster")
+    if options.jobs > 1:
+        options.cluster = f"{LOCAL}{options.jobs}"
     if options.shrink:
         return shrink_one(options.shrink, options.out or Path("findings"))
-    return _run(options)
+    try:
+        return _run(options)
+    except FuseError as error:
+        print(error, file=sys.stderr)
+        return 1
 
 
 def _ways(text: str) -> tuple[str, ...]:
@@ -106,7 +116,7 @@ def _run(options: argparse.Namespace) -> int:
 
     end = options.seed + options.count
     if options.cluster is None:
-        run = Run(options.seed, end, max(1, options.jobs), options.ways, options.limit, report, options.ops)
+        run = Run(options.seed, end, options.ways, options.limit, report, options.ops)
         run.go(start + 60 * options.minutes)
         coverage = run.coverage
     else:

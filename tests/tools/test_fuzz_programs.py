@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import fuzz_programs
 import numpy as np
 import pytest
 from fuzzing import comparing, running, ways
@@ -395,7 +396,7 @@ def test_a_fault_has_a_seed_and_does_not_end_the_run(monkeypatch: pytest.MonkeyP
     script.write_text(FAULTY_WORKER)
     monkeypatch.setattr(running, "SCRIPT", script)
     findings: list[ways.Finding] = []
-    run = running.Run(0, 6, 1, ("numpy",), 5.0, findings.append)
+    run = running.Run(0, 6, ("numpy",), 5.0, findings.append)
     run.go()
     assert [(finding.seed, finding.way, finding.kind) for finding in findings] == [
         (2, "numpy", "fault"),
@@ -403,11 +404,19 @@ def test_a_fault_has_a_seed_and_does_not_end_the_run(monkeypatch: pytest.MonkeyP
     ]
 
 
+@pytest.mark.parametrize("options", [["--jobs", "0"], ["--jobs", "2", "--cluster", "local:2"]])
+def test_processes_are_those_of_a_cluster(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        fuzz_programs.main(options)
+    assert caught.value.code == 2
+    assert "--jobs is a number of processes here, and not for --cluster" in capsys.readouterr().err
+
+
 FAULTY_WORKER = """
 import json, os, signal, sys, time
 
-first, end, step = map(int, sys.argv[2:5])
-for seed in range(first, end, step):
+first, end = map(int, sys.argv[2:4])
+for seed in range(first, end):
     way = "text" if seed == 4 else "numpy"
     print(json.dumps({"seed": seed, "way": way}), flush=True)
     if seed == 2:

@@ -10,11 +10,11 @@ import argparse
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fuse_dialect.rows.clusters import check_versions, client_of
+from fuse_dialect.rows.extra_modules import imported
 
 TOOLS = str(Path(__file__).resolve().parents[1])
 _UNDER_WAY = 2
@@ -42,8 +42,7 @@ def results_of(cluster: str | None, call: Callable[[T], R], items: Sequence[T]) 
     if cluster is None:
         yield from ((item, call(item)) for item in items)
         return
-    distributed: Any = import_module("distributed")
-    cloudpickle: Any = import_module("cloudpickle")
+    distributed, cloudpickle = imported("distributed", "cluster"), imported("cloudpickle", "cluster")
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     with client_of(cluster) as client:
         check_versions(client)

@@ -1,7 +1,7 @@
-"""Worker processes that run programs, and the one that hands out seeds and collects findings.
+"""A process that runs programs, and the one that hands out seeds and collects findings.
 
 A worker tells before each way what it is about to do, so that a fault or a hang has a seed; then it is restarted behind
-that seed.
+that seed. Several of them are run by a cluster, see `checking.cluster`.
 """
 
 import json
@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
+from select import select
 from time import monotonic
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from fuzzing.coverage import Coverage
 from fuzzing.generator import focus_of, make_program
@@ -28,13 +28,12 @@ PORTION = 50
 """Programs between two reports of coverage."""
 
 
-def work(first: int, end: int, step: int, names: Sequence[str], ops: Sequence[str]) -> None:
-    """Run the programs of every `step`-th seed, and say on standard output what happens, a line of JSON each.
+def work(first: int, end: int, names: Sequence[str], ops: Sequence[str]) -> None:
+    """Run the programs of some seeds, and say on standard output what happens, a line of JSON each.
 
     Args:
         first: The first seed.
         end: Behind the last seed.
-        step: From one seed to the next.
         names: The ways that may be chosen.
         ops: Names of ops, of which one must be in the focus of a seed; none for all.
     """
@@ -47,7 +46,7 @@ def work(first: int, end: int, step: int, names: Sequence[str], ops: Sequence[st
         out.write(json.dumps(message) + "\n")
         out.flush()
 
-    seeds = (seed for seed in range(first, end, step) if not ops or focus_of(seed)[0].name in ops)
+    seeds = (seed for seed in range(first, end) if not ops or focus_of(seed)[0].name in ops)
     for place, seed in enumerate(seeds):
         say(seed=seed, way="generator")
         for finding in findings_of(seed, names, say, coverage):
@@ -91,7 +90,7 @@ def portion(
         ops: Names of ops in the focus; none for all.
     """
     findings: list[Finding] = []
-    run = Run(*seeds, 1, names, limit, findings.append, ops)
+    run = Run(*seeds, names, limit, findings.append, ops)
     run.go()
     return findings, _packed(run.coverage)
 
@@ -129,7 +128,6 @@ class _Worker:
     """A process and what it said last."""
 
     process: "subprocess.Popen[bytes]"
-    residue: int
     seed: int
     way: str = "start"
     since: float = field(default_factory=monotonic)
@@ -139,11 +137,10 @@ class _Worker:
 
 @dataclass(eq=False, slots=True)
 class Run:
-    """Programs of many seeds, on several processes."""
+    """Programs of many seeds, in a process of their own."""
 
     first: int
     end: int
-    jobs: int
     names: Sequence[str]
     limit: float
     """Seconds for one way of one program."""
@@ -151,41 +148,35 @@ class Run:
     ops: Sequence[str] = ()
     """Ops in the focus; none for all."""
     coverage: Coverage = field(default_factory=Coverage)
-    _workers: dict[IO[bytes], _Worker] = field(default_factory=dict[IO[bytes], _Worker])
-    _selector: DefaultSelector = field(default_factory=DefaultSelector)
+    _worker: _Worker | None = None
 
     def go(self, until: float = float("inf")) -> None:
         """Run everything, or as much as is begun before the clock says `until`."""
-        for residue in range(min(self.jobs, self.end - self.first)):
-            self._start(residue, self.first + residue)
-        while self._workers:
-            for key, _ in self._selector.select(timeout=1.0):
-                self._read(cast("IO[bytes]", key.fileobj))
-            for worker in list(self._workers.values()):
-                limit = self.limit if worker.way != "start" else max(self.limit, START_SECONDS)
-                if monotonic() - worker.since > limit:
-                    worker.process.kill()
-                    self._lost(worker, "hang", f"no answer within {self.limit:g} s")
-                elif monotonic() > until:
-                    worker.process.kill()
-                    self._forget(worker)
+        self._start(self.first)
+        while (worker := self._worker) is not None:
+            stream = _output(worker)
+            if select([stream], [], [], 1.0)[0]:
+                self._read(worker, stream)
+            if self._worker is not worker:
+                continue
+            limit = self.limit if worker.way != "start" else max(self.limit, START_SECONDS)
+            if monotonic() - worker.since > limit:
+                worker.process.kill()
+                self._lost(worker, "hang", f"no answer within {self.limit:g} s")
+            elif monotonic() > until:
+                worker.process.kill()
+                self._forget(worker)
 
-    def _start(self, residue: int, seed: int) -> None:
+    def _start(self, seed: int) -> None:
         if seed >= self.end:
             return
-        numbers = [str(number) for number in (seed, self.end, self.jobs)]
-        command = [sys.executable, str(SCRIPT), "--worker", *numbers, "--ways", ",".join(self.names)]
+        command = [sys.executable, str(SCRIPT), "--worker", str(seed), str(self.end), "--ways", ",".join(self.names)]
         command += ["--ops", ",".join(self.ops)] if self.ops else []
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
-        assert process.stdout is not None, "it is a pipe"
-        self._workers[process.stdout] = _Worker(process, residue, seed)
-        self._selector.register(process.stdout, EVENT_READ)
+        self._worker = _Worker(process, seed)
 
-    def _read(self, stream: IO[bytes]) -> None:
-        worker = self._workers.get(stream)
-        if worker is None:
-            return
-        # Without a buffer of Python's: the selector would not know of lines that wait in there.
+    def _read(self, worker: _Worker, stream: IO[bytes]) -> None:
+        # Without a buffer of Python's: `select` would not know of lines that wait in there.
         data = os.read(stream.fileno(), 1 << 16)
         if not data:
             code = worker.process.wait()
@@ -209,20 +200,23 @@ class Run:
             self._forget(worker)
 
     def _forget(self, worker: _Worker) -> None:
-        stream = worker.process.stdout
-        assert stream is not None, "it is a pipe"
-        self._selector.unregister(stream)
-        del self._workers[stream]
+        self._worker = None
         worker.process.wait()
-        stream.close()
+        _output(worker).close()
 
     def _report(self, finding: Finding) -> None:
-        """Hand over a finding; meanwhile nobody listens to the workers, which is no hang of theirs."""
+        """Hand over a finding; meanwhile nobody listens to the worker, which is no hang of it."""
         self.report(finding)
-        for worker in self._workers.values():
-            worker.since = monotonic()
+        if self._worker is not None:
+            self._worker.since = monotonic()
 
     def _lost(self, worker: _Worker, kind: str, text: str) -> None:
         self._forget(worker)
         self._report(Finding(worker.seed, worker.way, kind, text))
-        self._start(worker.residue, worker.seed + self.jobs)
+        self._start(worker.seed + 1)
+
+
+def _output(worker: _Worker) -> IO[bytes]:
+    stream = worker.process.stdout
+    assert stream is not None, "it is a pipe"
+    return stream

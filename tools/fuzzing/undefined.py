@@ -10,6 +10,7 @@ import numpy as np
 from fuse_dialect.dialect.fuse import ops_of
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops import factorizations, linear_systems
+from fuse_dialect.dialect.ops.blockwise import BlockwiseDenseOp
 from fuse_dialect.dialect.ops.broadcast import DivideOp, FloorDivideOp, ModOp, PowerOp
 from fuse_dialect.dialect.ops.comparison import LeftShiftOp, RightShiftOp
 from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
@@ -70,6 +71,13 @@ def _power(op: FuseOp, operands: Sequence[Array]) -> bool:
     return not bool(np.asarray(bad).any()) and (exponent.dtype.kind in "iu" or bool(np.isfinite(exponent).all()))
 
 
+def _blockwise(op: FuseOp, operands: Sequence[Array]) -> bool:
+    """`Where a scale or a zero point is not finite, or a product with one over- or underflows, results mean nothing`"""
+    x, _, scale, zero = (np.abs(operand.astype(np.float64)) for operand in operands)
+    is_ordinary = bool((scale < 1e15).all() and ((scale > 1e-15) | (scale == 0)).all() and (zero < 1e15).all())
+    return is_ordinary and bool(((x < 1e6) | ~np.isfinite(x)).all())
+
+
 def _matrix(op: FuseOp, operands: Sequence[Array]) -> bool:
     """What infinities and nans in a matrix give is nans where a routine notices, and anything where it does not."""
     return all(bool(np.isfinite(x.astype(np.float64)).all()) for x in operands if x.dtype.kind not in "biu")
@@ -85,6 +93,7 @@ RULES: Mapping[type[FuseOp], Rule] = {
     CastOp: _cast,
     BitcastOp: _bitcast,
     TakeOp: _take,
+    BlockwiseDenseOp: _blockwise,
     **dict.fromkeys((*ops_of(factorizations), *ops_of(linear_systems)), _matrix),
 }
 

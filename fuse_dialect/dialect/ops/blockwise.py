@@ -26,7 +26,8 @@ class BlockwiseDenseOp(FuseOp):
 
     A row of the weight is cut into as many equal blocks as `scale` has columns. With `bits = 4` the lower half of each
     byte counts, with its sign if `weight` is i8. Kernels keep a constant weight in its few bits, and make real numbers
-    of it in registers. Where a scale or a zero point is not finite, results mean nothing.
+    of it in registers. Where a scale or a zero point is not finite, or a product with one
+    over- or underflows, results mean nothing.
 
     Shapes: input [..., K], weight [N, K], scale [N, B], where B divides K; zero [N, B] or rank 0; result [..., N].
     Types: f32 for all but the weight, which is i8 or ui8.

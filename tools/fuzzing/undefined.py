@@ -72,7 +72,7 @@ def _power(op: FuseOp, operands: Sequence[Array]) -> bool:
 
 
 def _blockwise(op: FuseOp, operands: Sequence[Array]) -> bool:
-    """`Where a scale or a zero point is not finite, or a product with one over- or underflows, results mean nothing`"""
+    """`Where a scale or a zero point is not finite, or a product with one over- or underflows` nothing is said."""
     x, _, scale, zero = (np.abs(operand.astype(np.float64)) for operand in operands)
     is_ordinary = bool((scale < 1e15).all() and ((scale > 1e-15) | (scale == 0)).all() and (zero < 1e15).all())
     return is_ordinary and bool(((x < 1e6) | ~np.isfinite(x)).all())

@@ -212,6 +212,18 @@ def rewritten(
 
 
 @needs_code
+def test_files_from_before_panels_of_halves_are_read(folder: Path) -> None:
+    program, path = saved(folder)
+
+    def older(manifest: dict[str, Any]) -> None:
+        packed = [each["packing"] for each in manifest["weights"].values() if each["packing"] is not None]
+        assert [each.pop("is_halves") for each in packed] == [False]
+
+    rewritten(path, manifest=older)
+    assert same(program(*arrays()), fd.load(path)(*arrays()))
+
+
+@needs_code
 def test_code_that_was_changed_is_not_run(folder: Path) -> None:
     program, path = saved(folder)
     with zipfile.ZipFile(path) as archive:

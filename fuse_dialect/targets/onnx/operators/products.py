@@ -7,7 +7,7 @@ import numpy as np
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import blockwise, convolution, matmul
-from fuse_dialect.targets.onnx.graph import GraphWriter, dtype_of, prop, shape_of
+from fuse_dialect.targets.onnx.graph import GraphWriter, dtype_of, prop, shape_of, static_shape
 from fuse_dialect.targets.onnx.operators.shapes import channels_back, channels_first
 from fuse_dialect.targets.onnx.table import OpRows
 
@@ -40,7 +40,7 @@ def write_dense(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
 def write_blockwise_dense(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """The formula, and `MatMul`: `DequantizeLinear` has no zero points that are no integers."""
     x, weight, scale, zero = operands
-    (rows, columns), blocks = shape_of(op.operands[1]), shape_of(op.operands[2])[1]
+    (rows, columns), (_, blocks) = static_shape(op, op.operands[1]), static_shape(op, op.operands[2])
     dtype, real = dtype_of(op.operands[1]), np.dtype(np.float32)
     if prop(op, "bits") == 4:
         # ONNX shifts numbers without sign alone: the lower half, and 16 less where its highest bit is set.

@@ -8,8 +8,8 @@ formula that exporters write. Runs are interleaved, and the least time of `--run
 greatest result in f64. onnxruntime computes in f32 (its `accuracy_level` 0) unless `--accuracy-level` says otherwise.
 """
 
-# onnxruntime says little about its types.
-# pyright: basic
+# onnxruntime is no dependency of the checks, and says little about its types.
+# pyright: basic, reportMissingImports=false
 
 import argparse
 import sys

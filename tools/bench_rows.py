@@ -16,7 +16,7 @@ it is at that.
 """
 
 # onnxruntime says little about its types, and JAX may not be installed.
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 
 import argparse
 import os

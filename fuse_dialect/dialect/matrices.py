@@ -53,7 +53,7 @@ def iterated(
     Returns:
         The results in f64.
     """
-    is_finite = np.isfinite(read(matrices)).all(axis=(-2, -1))
+    is_finite: Array = np.asarray(np.isfinite(read(matrices)).all(axis=(-2, -1)))
     results = with_nans(function, np.where(is_finite[..., None, None], matrices, 0))
     for result in results:
         result[~is_finite] = np.nan

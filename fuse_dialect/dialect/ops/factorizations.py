@@ -245,7 +245,7 @@ class EighOp(MatrixOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.linalg.eigh`."""
         triangle, read = ("L", np.tril) if self.lower.value.data else ("U", np.triu)
-        values, vectors = iterated(partial(np.linalg.eigh, UPLO=triangle), *operands, read)
+        values, vectors = iterated(partial(np.linalg.eigh, UPLO=triangle), operands[0], read)
         return (values.astype(operands[0].dtype), vectors.astype(operands[0].dtype))
 
 
@@ -279,7 +279,7 @@ class EigvalshOp(MatrixOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.linalg.eigvalsh`."""
         triangle, read = ("L", np.tril) if self.lower.value.data else ("U", np.triu)
-        (values,) = iterated(partial(np.linalg.eigvalsh, UPLO=triangle), *operands, read)
+        (values,) = iterated(partial(np.linalg.eigvalsh, UPLO=triangle), operands[0], read)
         return (values.astype(operands[0].dtype),)
 
 
@@ -319,7 +319,7 @@ class SvdOp(MatrixOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.linalg.svd`."""
         is_full = bool(self.full_matrices.value.data)
-        results = iterated(partial(np.linalg.svd, full_matrices=is_full), *operands)
+        results = iterated(partial(np.linalg.svd, full_matrices=is_full), operands[0])
         return tuple(each.astype(operands[0].dtype) for each in results)
 
 
@@ -349,5 +349,5 @@ class SvdvalsOp(MatrixOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.linalg.svd` without vectors."""
-        (values,) = iterated(partial(np.linalg.svd, compute_uv=False), *operands)
+        (values,) = iterated(partial(np.linalg.svd, compute_uv=False), operands[0])
         return (values.astype(operands[0].dtype),)

@@ -104,8 +104,8 @@ _ROWS = (
     *_plain("math.absf math.absi math.ceil math.copysign math.floor math.fma math.roundeven math.trunc"),
     *_plain("math.sqrt", cost=8),
     *_plain("math.ipowi", cost=10),
-    _real("exp", 1.5, 20, 16, in_f64=True),
-    _real("exp2", 1.5, 21, 16),
+    _real("exp", 1.5, 21, 16, in_f64=True),
+    _real("exp2", 1.5, 22, 16),
     _real("expm1", 2, 25, 16),
     _real("log", 1, 32, 23, in_f64=True),
     _real("log2", 1.5, 34, 24),
@@ -124,7 +124,7 @@ _ROWS = (
     _real("acos", 1.5, 22, 14),
     _real("atan", 3, 19, 13),
     _real("rsqrt", 1.5, 2, 2, in_f64=True),
-    _real("powf", 1, 92, 56),
+    _real("powf", 1, 93, 56),
     *_plain(" ".join((DOT, PAIR_DOT, TABLE, BYTE, INDEX))),
 )
 SCALAR_FUNCTIONS: Mapping[str, ScalarFunction] = {row.name: row for row in _ROWS}

@@ -33,6 +33,7 @@ def test_products_are_anchors_with_weights() -> None:
         "fuse.dense",
         "fuse.matmul",
         "fuse.batch_matmul",
+        "fuse.blockwise_dense",
     }
     kinds = {trait.kind for op in ALL_OPS if op.name in products for trait in [op.get_trait(OpPatternKind)] if trait}
     assert kinds == {PatternKind.OUT_EWISE_FUSABLE}

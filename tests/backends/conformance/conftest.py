@@ -8,6 +8,7 @@ from loops_backend import LoopsBackend
 
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.numpy import NumPyBackend
+from fuse_dialect.backends.runtime.counting import native_sections
 from fuse_dialect.backends.runtime.driver import native_driver
 
 BACKENDS: dict[str, Any] = {"numpy": NumPyBackend, "loops": LoopsBackend}
@@ -22,11 +23,13 @@ if find_spec("llvmlite") is not None and find_spec("fuse_dialect.backends.llvm.b
 def nothing_is_compiled_by_interpreters(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that `tools/check.py` does not repeat for other processors make no machine code of their programs.
 
-    The driver of entry lists is of the process, not of a program: whichever test comes first makes it.
+    The driver of entry lists and what evaluates sizes are of the process, not of a program: whichever test comes first
+    makes them.
     """
     if request.node.get_closest_marker("interpreted") is None or find_spec("llvmlite") is None:
         return
     native_driver()
+    native_sections()
 
     def refuse(*_: object, **__: object) -> bytes:
         raise AssertionError("a test with the mark `interpreted` makes machine code")

@@ -87,8 +87,10 @@ def measure(path: Path, options: argparse.Namespace) -> Found:
     clock = process_time if options.threads == 1 else perf_counter
     seen: set[tuple[int, ...]] = {tuple(sizes) for sizes in zip(*open_axes.values(), strict=False)}
     for _ in range(20 * options.sizes):
+        if len(found.ours) == options.sizes:
+            break
         sizes = drawn(open_axes, rng)
-        if len(found.ours) == options.sizes or tuple(sizes.values()) in seen:
+        if tuple(sizes.values()) in seen:
             continue
         seen.add(tuple(sizes.values()))
         inputs: Inputs = {

@@ -7,7 +7,7 @@ from operator import is_
 
 from fuse_dialect.counts import Size
 from fuse_dialect.loops.functions import scalar_function
-from fuse_dialect.loops.indices import Guard, Index, holds, simplified, substituted
+from fuse_dialect.loops.indices import Guard, Index, holds, loop, simplified, substituted
 from fuse_dialect.loops.program import (
     Apply,
     Body,
@@ -17,6 +17,7 @@ from fuse_dialect.loops.program import (
     Literal,
     Position,
     Read,
+    Stage,
     Value,
 )
 
@@ -287,3 +288,32 @@ def reads(body: Body, buffer: str | None = None) -> list[Read]:
         for instruction in body
         if isinstance(instruction, Read) and (buffer is None or instruction.buffer == buffer)
     ]
+
+
+def with_maps(stage: Stage, maps: Mapping[str, Stage]) -> Body | None:
+    """The body of a stage that computes maps where it read them.
+
+    Args:
+        stage: What reads them.
+        maps: By the buffers that they write.
+
+    Returns:
+        `None` if one is read otherwise than point by point.
+    """
+    if any(isinstance(each, Read) and each.buffer in maps for each in stage.finish):
+        return None
+    builder = BodyBuilder([axis.size for axis in stage.axes])
+    places: list[int] = []
+    for each in stage.body:
+        if isinstance(each, Read) and each.buffer in maps:
+            writer = maps[each.buffer]
+            store = writer.store or tuple(loop(axis) for axis in range(len(writer.axes)))
+            stored = dict(zip(store, each.indices, strict=True))
+            values = [stored.get(loop(axis)) for axis in range(len(writer.axes))]
+            known = [value for value in values if isinstance(value, Index)]
+            if each.guards or len(known) < len(values):
+                return None
+            places.append(builder.copy(body_over(writer.body, known, builder.extents), []))
+        else:
+            places.append(builder.add(moved(each, places)))
+    return builder.finished(places[-1])

@@ -33,10 +33,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from fuse_dialect.counts import Size
-from fuse_dialect.loops.bodies import BodyBuilder, body_over, moved, needed_of
+from fuse_dialect.loops.bodies import BodyBuilder, needed_of, with_maps
 from fuse_dialect.loops.contraction import slice_of
-from fuse_dialect.loops.indices import Index, loop
-from fuse_dialect.loops.program import Apply, Body, Combiner, Literal, Read, Refusal, Stage
+from fuse_dialect.loops.program import Apply, Body, Combiner, Literal, Refusal, Stage
 from fuse_dialect.loops.splits import ONE, ZERO, Change, Expression, Number, changes_of, expression_text, over, times
 
 
@@ -117,7 +116,7 @@ def cascade_of(stages: Sequence[Stage], rows: int) -> Cascade | Refusal:
         if stage.is_ordered:
             return Refusal(f"'{stage.name}' has an order")
         reduced = [axis.size for axis in stage.axes if axis.is_reduced]
-        body = _with_maps(stage, maps)
+        body = with_maps(stage, maps)
         if body is None:
             return Refusal(f"'{stage.name}' reads what another stage has at another column")
         stage = replace(stage, body=body)
@@ -180,26 +179,6 @@ def _leaves(body: Body, ends: Callable[[int], bool]) -> list[tuple[int, bool]]:
         else:
             found.append((place, is_below))
     return found
-
-
-def _with_maps(stage: Stage, maps: dict[str, Stage]) -> Body | None:
-    """The body with maps where they are read (1); `None` if one is read otherwise than point by point."""
-    builder = BodyBuilder([axis.size for axis in stage.axes])
-    places: list[int] = []
-    for each in stage.body:
-        if isinstance(each, Read) and each.buffer in maps:
-            writer = maps[each.buffer]
-            stored = {index: each.indices[place] for place, index in enumerate(writer.store)}
-            values = [stored.get(loop(axis)) for axis in range(len(writer.axes))]
-            known = [value for value in values if isinstance(value, Index)]
-            if each.guards or len(known) < len(values):
-                return None
-            places.append(builder.copy(body_over(writer.body, known, builder.extents), []))
-        else:
-            places.append(builder.add(moved(each, places)))
-    if any(isinstance(each, Read) and each.buffer in maps for each in stage.finish):
-        return None
-    return builder.finished(places[-1])
 
 
 def _split(stage: Stage, totals: frozenset[str], columns: Size) -> Split | Refusal:

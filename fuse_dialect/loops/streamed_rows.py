@@ -15,11 +15,10 @@ The numbers are the same ones. Source: M. Dukhan, A. Ablavatski, Two-pass softma
 
 from dataclasses import replace
 
-from fuse_dialect.loops.bodies import BodyBuilder, body_over, moved
+from fuse_dialect.loops.bodies import with_maps
 from fuse_dialect.loops.grouping import reads_of
-from fuse_dialect.loops.indices import Index, loop
 from fuse_dialect.loops.nest_forms import takes
-from fuse_dialect.loops.program import Apply, Body, LoopProgram, Read, Role, Stage
+from fuse_dialect.loops.program import Apply, LoopProgram, Role, Stage
 from fuse_dialect.machines.machine import Machine, Unit
 
 _MOST_FUNCTIONS = 4
@@ -40,7 +39,7 @@ def with_streamed_rows_computed_again(program: LoopProgram, machine: Machine) ->
         buffer = next(buffer for buffer in program.buffers if buffer.name == result.buffer)
         if buffer.role is not Role.RESULT or not takes(buffer, machine.last_cache.bytes):
             continue
-        summed, mapped = _with(total, stage), _with(result, stage)
+        summed, mapped = (with_maps(reader, {stage.buffer: stage}) for reader in readers)
         if summed is not None and mapped is not None:
             bodies = {id(total): summed, id(result): mapped}
             stages = [replace(each, body=bodies.get(id(each), each.body)) for each in program.stages]
@@ -59,23 +58,3 @@ def _is_small_map(program: LoopProgram, stage: Stage) -> bool:
     is_whole = sum(other.buffer == stage.buffer for other in program.stages) == 1
     functions = sum(isinstance(each, Apply) for each in stage.body)
     return is_map and is_whole and buffer.element == "f32" and functions <= _MOST_FUNCTIONS
-
-
-def _with(reader: Stage, writer: Stage) -> Body | None:
-    """A reader's body with that of a map where it is read; `None` if that is not point by point (2)."""
-    if any(isinstance(each, Read) and each.buffer == writer.buffer for each in reader.finish):
-        return None
-    store = writer.store or tuple(loop(axis) for axis in range(len(writer.axes)))
-    builder = BodyBuilder([axis.size for axis in reader.axes])
-    places: list[int] = []
-    for each in reader.body:
-        if isinstance(each, Read) and each.buffer == writer.buffer:
-            stored = dict(zip(store, each.indices, strict=True))
-            values = [stored.get(loop(axis)) for axis in range(len(writer.axes))]
-            known = [value for value in values if isinstance(value, Index)]
-            if each.guards or len(known) < len(values):
-                return None
-            places.append(builder.copy(body_over(writer.body, known, builder.extents), []))
-        else:
-            places.append(builder.add(moved(each, places)))
-    return builder.finished(places[-1])

@@ -10,7 +10,7 @@ Sources: S. L. Moshier, Cephes (expf, logf, sinhf); K. C. Ng, fdlibm (log, expm1
 N. Juffa's form of erf. Coefficients without a source are minimax, by reweighted least squares.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from fuse_dialect.backends.assembler.values import Value
@@ -110,26 +110,35 @@ def exp(m: Floats, x: Value) -> Value:
     """E to the power of x."""
     # Beyond, results are 0 and infinite anyhow, and n stays in the range that `scaled` takes.
     low, high = (_EXP_IS_ZERO, 89.0) if m.type.bits == 32 else (-746.0, 710.0)
-    is_zero = m.is_("olt", x, low)
-    bounded = m.choose(is_zero, 0.0, m.at_most(x, high))
-    n = m.whole_part(bounded, _LOG2_E)
     series = (*(_EXP_F32 if m.type.bits == 32 else _INVERSE_FACTORIALS), 1.0, 1.0)
-    return m.choose(is_zero, 0.0, m.scaled(m.polynomial(_reduced(m, bounded, n.number), series), n))
+    return _zero_below(m, x, low, m.at_most(x, high), lambda bounded: _scaled_exp(m, bounded, series))
+
+
+def _scaled_exp(m: Floats, x: Value, series: Sequence[float]) -> Value:
+    n = m.whole_part(x, _LOG2_E)
+    return m.scaled(m.polynomial(_reduced(m, x, n.number), series), n)
+
+
+def _zero_below(m: Floats, x: Value, low: float, bounded: Value, function: Callable[[Value], Value]) -> Value:
+    """0 where `x` is below a limit, else a function of what bounds it above.
+
+    The function gets 0 there: where a product underflows, processors of Intel take ten times as long, and this is where
+    masks are.
+    """
+    is_zero = m.is_("olt", x, low)
+    return m.choose(is_zero, 0.0, function(m.choose(is_zero, 0.0, bounded)))
 
 
 _EXP_IS_ZERO = -104.0
-"""Below, exponentials of f32 round to 0. They are chosen, not computed: where a product underflows, processors of Intel
-take ten times as long, and this is where masks are."""
+"""Below, exponentials of f32 round to 0."""
 _LIFT = 64
 """Powers of two by which `lifted_exp` is greater."""
 
 
 def falling_exp(m: Floats, x: Value) -> Value:
     """E to the power of what is 0 or less, or nan; of f32."""
-    is_zero = m.is_("olt", x, _EXP_IS_ZERO)
-    bounded = m.choose(is_zero, 0.0, x)
-    n = m.whole_part(bounded, _LOG2_E)
-    return m.choose(is_zero, 0.0, m.scaled(m.polynomial(_reduced(m, bounded, n.number), (*_EXP_F32, 1.0, 1.0)), n))
+    series = (*_EXP_F32, 1.0, 1.0)
+    return _zero_below(m, x, _EXP_IS_ZERO, x, lambda bounded: _scaled_exp(m, bounded, series))
 
 
 def lifted_exp(m: Floats, x: Value) -> Value:
@@ -138,16 +147,17 @@ def lifted_exp(m: Floats, x: Value) -> Value:
     None of them is denormal, so the exponent is added to the bits: two thirds of the instructions. Within 2 units for x
     from -20, and within 6 below, where ln(2) is not exact enough: such numbers are nothing beside that of 0.
     """
-    is_zero = m.is_("olt", x, _EXP_IS_ZERO)
-    bounded = m.choose(is_zero, 0.0, x)
+    return _zero_below(m, x, _EXP_IS_ZERO, x, lambda bounded: _lifted(m, bounded))
+
+
+def _lifted(m: Floats, x: Value) -> Value:
     shift = 1.5 * 2.0**m.mantissa_bits + _LIFT
-    large = m.mad(bounded, _LOG2_E, shift)
+    large = m.mad(x, _LOG2_E, shift)
     n = m.sub(large, shift)
     # A product that is rounded before it is subtracted would not do.
-    r = m.fma(n, m.value(-_LN_2), bounded) if Unit.FMA in m.machine.units else _reduced(m, bounded, n)
+    r = m.fma(n, m.value(-_LN_2), x) if Unit.FMA in m.machine.units else _reduced(m, x, n)
     exponent = m.f.binary("shl", m.bits(large), m.whole(m.mantissa_bits))
-    result = m.from_bits(m.f.binary("add", m.bits(m.polynomial(r, (*_EXP_F32, 1.0, 1.0))), exponent))
-    return m.choose(is_zero, 0.0, result)
+    return m.from_bits(m.f.binary("add", m.bits(m.polynomial(r, (*_EXP_F32, 1.0, 1.0))), exponent))
 
 
 def _reduced(m: Floats, x: Value, n: Value) -> Value:
@@ -167,11 +177,12 @@ def exp2(m: Floats, x: Value) -> Value:
     """2 to the power of x."""
     if m.type.bits == 64:
         return m.each("exp2", x)
-    is_zero = m.is_("olt", x, -151.0)
-    bounded = m.choose(is_zero, 0.0, m.at_most(x, 129.0))
-    n = m.whole_part(bounded, 1.0)
-    r = m.mul(m.sub(bounded, n.number), _LN_2)
-    return m.choose(is_zero, 0.0, m.scaled(m.add(_expm1_reduced(m, r), 1.0), n))
+
+    def scaled(bounded: Value) -> Value:
+        n = m.whole_part(bounded, 1.0)
+        return m.scaled(m.add(_expm1_reduced(m, m.mul(m.sub(bounded, n.number), _LN_2)), 1.0), n)
+
+    return _zero_below(m, x, -151.0, m.at_most(x, 129.0), scaled)
 
 
 def expm1(m: Floats, x: Value) -> Value:

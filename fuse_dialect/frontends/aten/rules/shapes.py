@@ -135,7 +135,9 @@ def split(want: Want, self: SSAValue, split_sizes: Sequence[int], dim: int = 0) 
 def split_evenly(want: Want, self: SSAValue, split_size: int, dim: int = 0) -> list[SSAValue]:
     """Slices of one size, of which the last may be shorter."""
     size = shape(self)[dim]
-    return split(want, self, [min(split_size, size - begin) for begin in range(0, size, split_size)] or [0], dim)
+    # PyTorch takes parts of size 0 of nothing.
+    begins = range(0, size, max(split_size, 1)) or [0]
+    return split(want, self, [min(split_size, size - begin) for begin in begins], dim)
 
 
 @RULES.of("aten.unfold.default", "aten.unfold_copy.default")

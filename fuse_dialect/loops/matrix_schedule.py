@@ -6,6 +6,8 @@
 4. Factors are read where they lie if that is flat and each element is needed in one place, else copied or packed.
 5. A sum of unknown length is taken in blocks, too, unless both factors are read where they lie: a workspace has a size.
    Its columns are packed anew for each block.
+6. Of an unknown number of rows, those that fill no tile get the smallest of a few tiles that holds them: a decoder has
+   one row, and a tile of 14 would do 14 times its work.
 """
 
 from collections.abc import Mapping
@@ -25,6 +27,8 @@ from fuse_dialect.machines.machine import Machine
 
 OPEN_BLOCK = 256
 """Points of the reduced axis in a block where nobody knows how many there are (5)."""
+SMALL_TILES = (1, 4)
+"""Rows of tiles for the last rows where nobody knows how many there are (6)."""
 
 
 class Interval(Enum):
@@ -77,6 +81,14 @@ class Matrices:
         """Number of rows; `None` if it is not known."""
         axes = self.contraction.row_axes
         return _known(self.contraction.stage.axes[axes[-1]].size) if axes else 1
+
+    @property
+    def last_tiles(self) -> tuple[int, ...]:
+        """Rows of the tiles for rows that fill no tile, the smallest that holds them is taken (6)."""
+        if self.rows is not None:
+            rest = self.rows % self.tile.rows
+            return (rest,) if rest else ()
+        return (*(rows for rows in SMALL_TILES if rows < self.tile.rows), self.tile.rows)
 
     @property
     def columns(self) -> int | None:

@@ -112,3 +112,22 @@ def test_sums_of_long_outer_products_are_taken_in_blocks() -> None:
         a,
         b,
     )
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_number_of_rows_around_a_tile(threads: int) -> None:
+    """The last rows of an open number get a tile that holds them, and few rows share columns among threads."""
+    weights = fd.parse(f"""func.func @main(%x: tensor<?x33xf32>) -> tensor<?x70xf32> {{
+  %w = arith.constant dense<{numbers(33, 70).tolist()}> : tensor<33x70xf32>
+  %0 = fuse.matmul %x, %w : (tensor<?x33xf32>, tensor<33x70xf32>) -> tensor<?x70xf32>
+  %1 = fuse.relu %0 : tensor<?x70xf32>
+  return %1 : tensor<?x70xf32>
+}}""")
+    long = fd.parse(multiplied("matmul", "?x600xf32", "600x70xf32", "?x70xf32"))
+    for module, others in ((weights, ()), (long, (numbers(600, 70),))):
+        program = fd.compile(module, threads=threads)
+        assert [kernel.family for kernel in program.kernels] == ["contraction"]
+        depth = 33 if not others else 600
+        for rows in range(35):
+            arrays = numbers(rows, depth), *others
+            assert_sums_of(module, arrays, program(*arrays))

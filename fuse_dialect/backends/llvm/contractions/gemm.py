@@ -70,7 +70,9 @@ class _Gemm(Blocks):
             self.group = f.least(self.larger(self.covering(self.panels, ways), f.i64(1)), most)
             self.block = f.i64(m.most_tiles)
         else:
-            self.group = self.larger(self.panels, f.i64(1))
+            # Fewer tiles than parts, which only the run knows: parts share the columns, too.
+            pieces = self.covering(ways, self.larger(self.row_tiles, f.i64(1))) if m.rows is None else f.i64(1)
+            self.group = self.larger(self.covering(self.panels, pieces), f.i64(1))
             share = self.larger(self.covering(self.row_tiles, ways), f.i64(1))
             # Blocks of a share are as equal as possible, none above what the cache has room for.
             self.block = self.covering(share, self.covering(share, f.i64(m.most_tiles)))
@@ -141,7 +143,8 @@ class _Gemm(Blocks):
             count = f.multiply(f.subtract(stop, first), f.i64(m.tile.rows))
             last = self.axis(m.contraction.reduced[-1])
             taken = depth[1] if m.block_depth is not None else last
-            self.copies.rows(f, self.slots, self.frame.workspace, point, (row, count, depth[0], taken), m.pitch)
+            copied = f.least(count, self._tiled_rows(row))
+            self.copies.rows(f, self.slots, self.frame.workspace, point, (row, copied, depth[0], taken), m.pitch)
         start = f.multiply(group, self.group)
         end = f.least(f.add(start, self.group), self.panels)
         whole = self.axis(m.contraction.column_axes[-1])
@@ -163,6 +166,19 @@ class _Gemm(Blocks):
         if m.columns is None or m.columns % m.width:
             with f.when(f.compare("slt", whole, high)):
                 panel(whole, None if m.columns is None else m.columns % m.width)
+
+    def _tiled_rows(self, first: Value) -> Value:
+        """Rows that all tiles from a row on read, which are some more than there are."""
+        f, m = self.f, self.m
+        if not m.contraction.row_axes:
+            return f.i64(1)
+        rows = f.subtract(self.axis(m.contraction.row_axes[-1]), first)
+        rest = f.remainder(rows, m.tile.rows)
+        *smaller, last = m.last_tiles or (0,)
+        read = f.i64(last)
+        for tile in reversed(smaller):
+            read = f.select(f.compare("sle", rest, f.i64(tile)), f.i64(tile), read)
+        return f.add(f.subtract(rows, rest), read)
 
     def _rows(
         self,
@@ -203,10 +219,21 @@ class _Gemm(Blocks):
             whole = f.quotient(self.axis(row_axis), m.tile.rows) if row_axis is not None else f.i64(1)
             with f.loop(tiles[0], f.least(tiles[1], whole), hints=["unroll.disable"]) as loop:
                 tile(loop.index, m.tile.rows, False)
-        if row_axis is not None and (m.rows is None or m.rows % m.tile.rows):
+        if row_axis is not None and m.last_tiles:
             whole = f.quotient(self.axis(row_axis), m.tile.rows)
+            left = f.subtract(self.axis(row_axis), f.multiply(whole, f.i64(m.tile.rows)))
+
+            def last(forms: tuple[int, ...]) -> list[Value]:
+                rows, *larger = forms
+                if not larger:
+                    tile(whole, rows, m.rows is None and rows > 1)  # one is left, at least
+                    return []
+                fits = f.compare("sle", left, f.i64(rows))
+                f.either(fits, lambda: last((rows,)), lambda: last(tuple(larger)))
+                return []
+
             with f.when(f.compare("slt", whole, tiles[1])):
-                tile(whole, m.tile.rows if m.rows is None else m.rows % m.tile.rows, m.rows is None)
+                last(m.last_tiles)
 
     def _row_address(self, at: dict[int, Value], tile: Value, k: Value) -> Value:
         f, m = self.f, self.m

@@ -14,8 +14,7 @@ capacities.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.templates.engines import engine_of
@@ -29,8 +28,7 @@ _MOST_KEPT = 10_000
 """Answers that a matcher keeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnitState:
+class UnitState(NamedTuple):
     """Where the data of a trip may be."""
 
     last: int | None = None

@@ -23,14 +23,12 @@ from fuse_dialect.diagnostics import Reason
 from fuse_dialect.templates.graph import VIEWS, HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.group_order import GroupOrder
 from fuse_dialect.templates.objective import Objective, trip_bytes, trip_cycles
-from fuse_dialect.templates.search import BUDGET, search_trips
+from fuse_dialect.templates.search import BUDGET, Search, search_trips
 from fuse_dialect.templates.template import HardwareTemplate
 from fuse_dialect.templates.trips import HardwareRefusal as HardwareRefusal
 from fuse_dialect.templates.trips import Inside, TripLaw, TripState
 from fuse_dialect.templates.visiting_order import visiting_order
 
-MOST_FOR_EACH = 3
-"""Nodes for each frontier of the budget beyond which nothing is searched for: the best few would be one."""
 MOST_CANDIDATES = 16
 """Groups that an operator asks at most. Most read one or two; with the bound, time is linear for every input."""
 
@@ -107,11 +105,11 @@ def plan_hardware(
     order = visiting_order(graph)
     law = TripLaw(graph, template, counts_cycles=objective is Objective.CYCLES)
     first_fit = _planned(graph, template, law, order, None)
-    if len(order) > MOST_FOR_EACH * budget:
+    if not budget:
         return first_fit
     search = search_trips(graph, template, order, objective, budget)
     # The first fit of equals: a search that finds nothing cheaper changes nothing that people know.
-    plans = (first_fit, _planned(graph, template, law, order, search.joins))
+    plans = (first_fit, _planned(graph, template, law, order, search))
     best = min(plans, key=lambda plan: cost_of_plan(graph, template, plan, objective, law))
     return replace(best, is_exact=search.is_exact)
 
@@ -121,9 +119,9 @@ def _planned(
     template: HardwareTemplate,
     law: TripLaw,
     order: Sequence[int],
-    joins: Sequence[int | None] | None,
+    search: Search | None,
 ) -> HardwarePlan:
-    planner = _Planner(graph, template, law, joins)
+    planner = _Planner(graph, template, law, search)
     for number in order:
         planner.visit(number)
     planner.dissolve_incomplete()
@@ -160,14 +158,12 @@ def cost_of_plan(
 class _Planner:
     """The state of one run of `plan_hardware`."""
 
-    def __init__(
-        self, graph: HardwareGraph, template: HardwareTemplate, law: TripLaw, joins: Sequence[int | None] | None
-    ):
+    def __init__(self, graph: HardwareGraph, template: HardwareTemplate, law: TripLaw, search: Search | None):
         self.graph = graph
         self.limits = template.limits
         self.law = law
-        self.joins = joins
-        """For each operator the head that it shall join, if a search has found out."""
+        self.search = search
+        """Which head each operator shall join, if somebody has searched."""
         self.order = GroupOrder()
         count = len(graph.nodes)
         self.groups: list[_Group] = []
@@ -202,12 +198,13 @@ class _Planner:
         candidates = {self.group_of[self.graph.producers[value]]: None for value in node.reads}
         groups = [index for index in candidates if index is not None]
         groups.sort(key=lambda index: -self.groups[index].grown)
-        wanted = None if self.joins is None else self.joins[number]
+        wanted = None if self.search is None else self.search.joins[number]
         if wanted is not None:
             groups.sort(key=lambda index: self.groups[index].trip.head != wanted)
         refusal: HardwareRefusal | None = None
         for index in groups[:MOST_CANDIDATES]:
-            if self.joins is not None and self.groups[index].trip.head != wanted:
+            head = self.groups[index].trip.head
+            if self.search is not None and head != wanted and (head, number) not in self.search.lost:
                 why = self._refusal(number, index) or HardwareRefusal(Reason.NOT_CHEAPER, "another plan is cheaper")
             else:
                 why = self._join(number, node, index)
@@ -327,7 +324,7 @@ class _Planner:
         reads = (reads | added).difference(values)
         fits = not self.limits.operands or len(reads) <= self.limits.operands
         if fits and not (self.law.tiles and self.law.must_tile(group.trip)):
-            group.trip = replace(group.trip, reads=reads)
+            group.trip = group.trip._replace(reads=reads)
             group.nodes.append(number)
             self.group_of[number] = index
             self.refusals[number] = None

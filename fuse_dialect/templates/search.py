@@ -10,19 +10,25 @@ come is a *frontier*: of each trip, or node of the host, that gives a value that
 Of all ways to one frontier the cheapest is kept. So the result is the optimum of all plans that the law allows
 (`templates.trips`), unless there are more frontiers than the budget has: then the cheapest few of each step are kept,
 and the result is no longer known to be the best. A way on which a trip ends without a unit that it must use is none.
+
+Values that wait very long are lost sight of (`templates.waiting`). What depends on them is not seen any more, nor are
+joins to them: who replays the search looks at cycles again, and may let operators join heads that it has lost.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from fuse_dialect.templates.graph import VIEWS, HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.objective import Objective, trip_cycles
 from fuse_dialect.templates.template import HardwareTemplate
 from fuse_dialect.templates.trips import HardwareRefusal, TripLaw, TripState
+from fuse_dialect.templates.waiting import waiting
 
 BUDGET = 4_000
 """Frontiers that a search may look at; a network of a hundred operators has some hundreds."""
+LEAST_WIDTH = 4
+"""Frontiers that are kept at each step, however small the budget is; with two, plans are 0.2 % worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,8 @@ class Search:
     """For each node the head that it joins; `None` if it starts a trip or is none of an operator's."""
     is_exact: bool
     """Whether nothing is cheaper."""
+    lost: frozenset[tuple[int, int]] = frozenset()
+    """Nodes, and readers for which the search has not waited."""
 
 
 class _Member(NamedTuple):
@@ -101,38 +109,20 @@ class _Search:
         self.order = order
         self.objective = objective
         self.law = TripLaw(graph, template, counts_cycles=objective is Objective.CYCLES)
-        place = {number: index for index, number in enumerate(order)}
-        self.last_read = [
-            max((place[reader] for reader in readers if reader in place), default=-1) for readers in self.law.readers
-        ]
-        """For each value the place of its last reader."""
         self.counts_cycles = objective is Objective.CYCLES
-        dying: list[set[int]] = [set() for _ in order]
-        gone: list[set[int]] = [set() for _ in order]
-        for index, number in enumerate(order):
-            values = self.law.gives[number]
-            dying[max(index, max((self.last_read[value] for value in values), default=-1))].add(number)
-        for value, last in enumerate(self.last_read):
-            if last >= 0:
-                gone[last].add(value)
-            elif graph.producers[value] in place:
-                gone[place[graph.producers[value]]].add(value)
-        self.dying = [frozenset(each) for each in dying]
-        """For each place the nodes that nobody reads behind it any more."""
-        self.gone = [frozenset(each) for each in gone]
-        """For each place the values that nobody reads behind it any more."""
+        self.waits = waiting(graph, order, self.law.readers, self.law.gives)
         self.started: dict[int, TripState | HardwareRefusal] = {}
 
     def run(self, budget: int) -> Search:
         layer: dict[_Frontier, tuple[_Cost, _Step]] = {_Frontier((), frozenset()): ((0, 0.0, 0.0), _Step(None, None))}
-        is_exact, left = True, budget
+        is_exact, left = not self.waits.lost, budget
         for place, number in enumerate(self.order):
-            width = max(1, left // (len(self.order) - place))
+            width = max(0, left) // (len(self.order) - place)
             # The first steps may be as wide as all the rest on average, many times over.
-            if len(layer) > 16 * width or len(layer) > left:
+            if len(layer) > max(LEAST_WIDTH, min(16 * width, left)):
                 is_exact = False
                 ranked = sorted(layer.items(), key=lambda item: item[1][0])
-                kept = ranked[:width]
+                kept = ranked[: max(LEAST_WIDTH, width)]
                 # Trips that are not complete yet may come to nothing; from this one there is always a way on.
                 if self.law.matcher.requires:
                     kept.append(next(item for item in ranked if self.may_end(item[0])))
@@ -153,7 +143,7 @@ class _Search:
             assert step is not None, "there is a step for each node"
             joins[number] = step.join
             step = step.before
-        return Search(joins, is_exact)
+        return Search(joins, is_exact, self.waits.lost)
 
     def may_end(self, frontier: _Frontier) -> bool:
         """Whether no trip has to go on."""
@@ -294,35 +284,37 @@ class _Search:
     ) -> tuple[_Frontier | None, _Cost]:
         """The frontier without what nobody asks for any more, and what the node costs in member `index`."""
         size, producers = self.graph.value_bytes, self.graph.producers
-        written = set(frontier.written)
         own = members[index]
         before = frontier.members[index] if index < len(frontier.members) else None
-        added: dict[int, int] = {}
+        added: dict[int, int] = {index: 0}
         """Bytes that each member moves more."""
-        reads = set(own.reads)
-        for value in dict.fromkeys(node.reads):
-            producer = producers[value]
-            source = holder.get(producer)
+        reads: dict[int, None] = {}
+        written: dict[int, None] = {}
+        for value in node.reads:
+            source = holder.get(producers[value])
             if source == index:
                 continue
-            if own.is_trip and value not in reads:
-                reads.add(value)
-                added[index] = added.get(index, 0) + (size[value] or 0)
-            if source is not None and members[source].is_trip and value not in written:
-                written.add(value)
-                added[source] = added.get(source, 0) + (size[value] or 0)
+            if own.is_trip and value not in own.reads and value not in reads:
+                reads[value] = None
+                added[index] += size[value] or 0
+            if source is not None and members[source].is_trip and value not in frontier.written:
+                if value not in written:
+                    added[source] = added.get(source, 0) + (size[value] or 0)
+                written[value] = None
         if own.is_trip:
             for value in self.law.gives[number]:
-                if self.graph.escapes[value]:
-                    written.add(value)
-                    added[index] = added.get(index, 0) + (size[value] or 0)
+                if self.waits.stored[value]:
+                    written[value] = None
+                    added[index] += size[value] or 0
         is_new = before is None and own.is_trip
-        is_stranded = bool(node.kinds) and node.role is HardwareRole.OPERATOR and not own.is_trip
+        is_stranded = node.role is HardwareRole.OPERATOR and not own.is_trip and bool(node.kinds)
         cost = self._cost(members, before, index, added, is_new, is_stranded)
-        members[index] = own = own._replace(reads=frozenset(reads))
-        for each, more in added.items():
-            members[each] = members[each]._replace(moved=members[each].moved + more)
-        return self._trimmed(members, frozenset(written), place, index), cost
+        if reads:
+            members[index] = own._replace(reads=own.reads.union(reads))
+        if self.counts_cycles:
+            for each, more in added.items():
+                members[each] = members[each]._replace(moved=members[each].moved + more)
+        return self._trimmed(members, frontier.written.union(written), place, index), cost
 
     def _cost(
         self,
@@ -340,13 +332,13 @@ class _Search:
         if self.objective is Objective.BYTES:
             return stranded, moved, float(is_new)
         total = 0.0
-        for each in {**added, index: 0}:
+        for each in added:
             member = members[each]
             if not member.is_trip:
                 continue
             old = before if each == index else member
             base = 0.0 if old is None else self._cycles(old, old.moved)
-            total += self._cycles(member, member.moved + added.get(each, 0)) - base
+            total += self._cycles(member, member.moved + added[each]) - base
         return stranded, total, moved
 
     def _cycles(self, member: _Member, moved: int) -> float:
@@ -361,34 +353,34 @@ class _Search:
         if not lost:
             return trip
         count = trip.forgotten + len(lost) if self.law.limits.operands else 0
-        return replace(trip, reads=trip.reads - lost, forgotten=count)
+        return trip._replace(reads=trip.reads - lost, forgotten=count)
 
     def _trimmed(self, members: Sequence[_Member], written: frozenset[int], place: int, index: int) -> _Frontier | None:
         """Only what nodes behind `place` may ask for, in an order that does not tell how it came about.
 
         `None` if a trip has ended that may not.
         """
-        dying, gone = self.dying[place], self.gone[place]
+        waits = self.waits
+        dying, gone, faded = waits.dying[place], waits.gone[place], waits.faded[place]
         kept: list[_Member] = []
         for number, member in enumerate(members):
-            live, trip = member.live, member.trip
-            if any(each in dying for each, _ in live):
-                live = tuple(pair for pair in live if pair[0] not in dying)
+            live, trip, is_trip, above, reads, moved = member
+            is_changed = number == index
+            if dying and any(each in dying for each, _ in live):
+                live, is_changed = tuple(pair for pair in live if pair[0] not in dying), True
                 if trip is not None and _is_passed(trip, live) and self.law.skipped(trip) is not None:
                     return None
                 if not live:
                     continue
-            is_changed = live is not member.live or number == index
             if trip is not None and is_changed and not self.counts_cycles and _is_passed(trip, live):
                 trip = None
-            if trip is not None:
+            if gone and trip is not None:
                 trip = self._forgetting(trip, gone)
-            above = member.above if dying.isdisjoint(member.above) else member.above - dying
-            reads = member.reads if gone.isdisjoint(member.reads) else member.reads - gone
-            moved = member.moved if self.counts_cycles else 0
-            kept.append(_Member(live, trip, member.is_trip, above, reads, moved))
+            above = above if dying.isdisjoint(above) else above - dying
+            reads = reads if gone.isdisjoint(reads) else reads - gone
+            kept.append(_Member(live, trip, is_trip, above, reads, moved))
         kept.sort(key=_by_nodes)
-        return _Frontier(tuple(kept), written if gone.isdisjoint(written) else written - gone)
+        return _Frontier(tuple(kept), written if faded.isdisjoint(written) else written - faded)
 
 
 def _is_passed(trip: TripState, live: Sequence[tuple[int, int]]) -> bool:

@@ -15,7 +15,7 @@ several of them.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.templates.graph import VIEWS, HardwareGraph, HardwareNode, HardwareRole
@@ -35,8 +35,7 @@ class HardwareRefusal:
         return f"{self.reason.value}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class TripState:
+class TripState(NamedTuple):
     """A trip as far as it has come."""
 
     units: tuple[UnitState, ...] = START
@@ -108,7 +107,7 @@ class TripLaw:
                 head = self.graph.nodes[state.head].label
                 what = f"{head} is read elsewhere, too, but unit '{unit}' does not write to memory"
                 return HardwareRefusal(Reason.HARDWARE_LIMIT, what)
-            state = replace(state, units=storing)
+            state = state._replace(units=storing)
         # (1) a free unit ahead of the data
         if not self.matcher.step(state.units, node.kinds):
             return HardwareRefusal(*self.matcher.refusal(state.units, node.kinds))
@@ -138,7 +137,7 @@ class TripLaw:
         refusal = self._operands(len(reads) + state.forgotten)
         if refusal is None and self.tiles and self.must_tile(state):
             refusal = HardwareRefusal(Reason.HARDWARE_LIMIT, f"{node.label} cannot be cut into tiles of rows")
-        return refusal or replace(state, reads=reads, strip=None)
+        return refusal or state._replace(reads=reads, strip=None)
 
     def must_tile(self, state: TripState) -> bool:
         """Whether a trip is beyond the limits unless it is cut into tiles."""

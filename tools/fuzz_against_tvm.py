@@ -1,7 +1,7 @@
 """Random graphs, partitioned by us and by TVM's own `FuseOps`.
 
     pip install ".[oracle]"
-    python tools/fuzz_against_tvm.py --graphs 50000 --seed 1
+    python tools/fuzz_against_tvm.py --graphs 50000 --seed 1 [--cluster local:2]
 
 The graphs are those of `tests/fusion/random_graphs.py`: chains, layers, windows with far operands, nested and
 parallel skips, fans, series-parallel graphs, with several outputs, tuples and all kinds. Each depends on the seed and
@@ -19,6 +19,7 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "fusion"))
 
+from checking.cluster import add_cluster, spread
 from random_graphs import random_graph
 from tvm_oracle import InexactError, our_groups, tvm, tvm_groups
 
@@ -27,6 +28,8 @@ from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 DEPTHS = (None, None, 1, 2, 3, 4, 5, 8, 16, 64, 256)
 SIZES = (4, 8, 12, 20, 30, 40, 60)
 """Nodes; every hundredth graph has about ten times as many."""
+PORTION = 1000
+"""Graphs of one process on a cluster."""
 
 
 @dataclass(slots=True)
@@ -78,11 +81,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Partition random graphs and compare with TVM's FuseOps.")
     parser.add_argument("--graphs", type=int, default=1000, help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, metavar="NUMBER", help="of the first graph (default: 0)")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="this graph alone")
+    add_cluster(parser)
     options = parser.parse_args()
+    numbers = range(options.first, options.first + options.graphs)
+    if options.cluster is not None:
+        return spread(options.cluster, __file__, None, numbers, PORTION, first_by="--first", counted_by="--graphs")
     tally = Tally()
     start = perf_counter()
-    for number in range(options.graphs) if options.only is None else [options.only]:
+    for number in numbers if options.only is None else [options.only]:
         compare(options.seed, number, tally)
         if number % 5000 == 4999:
             print(f"{tally}, {perf_counter() - start:.0f} s", file=sys.stderr, flush=True)

@@ -4,6 +4,8 @@
     python tools/fuzz_inputs.py --kind onnx --count 1 --seed 123 --keep failed/
     python tools/fuzz_inputs.py --kind cli --wide --count 10000        through `fuse-opt`, from more originals
 
+With `--cluster local:2` portions of the seeds run in processes of their own.
+
 `mutated_inputs` makes an input of an original: text by tokens, by the numbers of types and attributes, and by bytes,
 models by fields of their messages and by bytes; `random` makes text of no original. Each input has its own seed, so
 that a failure is repeated by its number alone. Memory is limited to what the process may take at most, time to seconds
@@ -30,6 +32,7 @@ from typing import TypeAlias
 from zlib import crc32
 
 import numpy as np
+from checking.cluster import add_cluster, spread
 from fuzzing.hostile_inputs import TRAPS
 from fuzzing.mutated_inputs import mutated_bytes, mutated_head, mutated_model, mutated_text, mutated_values, random_text
 from xdsl.context import Context
@@ -63,6 +66,8 @@ from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
+PORTION = 200
+"""Inputs of one process on a cluster."""
 PIPELINES = (
     (SimplifyInferencePass(), FoldConstantsPass(), FuseOpsPass(), DefuseOpsPass()),
     (EliminateCommonSubexprPass(), FoldScaleAxisPass(), ConvertLayoutPass(), FuseOpsPass(link_params=True)),
@@ -343,7 +348,7 @@ def _on_alarm(number: int, frame: FrameType | None) -> None:
     raise _Late
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Fuzz from the command line; 1 when an input fails."""
     parser = argparse.ArgumentParser(description="Mutated inputs, read and processed.")
     parser.add_argument("--count", type=int, default=1000, help="inputs in all (default: 1000)")
@@ -354,7 +359,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no input after so long (default: no limit)")
     parser.add_argument("--wide", action="store_true", help="more originals: of the tests, and of ONNX itself")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write inputs that fail there")
-    options = parser.parse_args()
+    add_cluster(parser)
+    options = parser.parse_args(arguments)
+    if options.cluster is not None:
+        seeds = range(options.seed, options.seed + options.count)
+        return spread(options.cluster, __file__, arguments, seeds, PORTION, minutes=options.minutes)
     limit = int(options.gigabytes * GIGABYTE)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     kinds = ("mlir", "onnx") if options.kind == "both" else (options.kind,)

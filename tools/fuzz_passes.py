@@ -1,6 +1,6 @@
 """Random programs with regions, blocks and effects, through every pass: they must mean the same before and after.
 
-    python tools/fuzz_passes.py --count 1000 --seed 0
+    python tools/fuzz_passes.py --count 1000 --seed 0 [--cluster local:2]
 
 `effect_programs` makes the program of a seed, `effect_semantics` says what it does. For each program and each pass:
 
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 
+from checking.cluster import add_cluster, spread
 from fuzzing.effect_programs import program_text
 from fuzzing.effect_semantics import Outcome, run_program
 from xdsl.context import Context
@@ -67,6 +68,10 @@ PIPELINES: Mapping[str, tuple[Sequence[ModulePass], float]] = {
 """By name the passes, and how far values may differ: 0 for passes that change no arithmetic."""
 
 
+PORTION = 50
+"""Programs of one process on a cluster."""
+
+
 def check_program(seed: int, names: Sequence[str] = tuple(PIPELINES)) -> Iterator[str]:
     """What is wrong with the program of a seed after each of the named pipelines."""
     ctx = context(allow_unregistered=True)
@@ -103,7 +108,7 @@ def _problem(module: ModuleOp, name: str, before: Outcome, ctx: Context, *, read
     return None
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Check from the command line; 1 when something is wrong."""
     os.environ.setdefault(checked.VARIABLE, checked.PLANS)
     parser = argparse.ArgumentParser(description="Random programs with effects, before and after every pass.")
@@ -114,7 +119,11 @@ def main() -> int:
         "--share", type=int, default=1, metavar="N", help="one in N pipelines for each program, in turn"
     )
     parser.add_argument("--only", choices=tuple(PIPELINES), action="append", help="a pipeline; all by default")
-    options = parser.parse_args()
+    add_cluster(parser)
+    options = parser.parse_args(arguments)
+    if options.cluster is not None:
+        seeds = range(options.seed, options.seed + options.count)
+        return spread(options.cluster, __file__, arguments, seeds, PORTION, minutes=options.minutes)
     end, done, failed = monotonic() + 60 * options.minutes, 0, 0
     first, *others = options.only or tuple(PIPELINES)
     for seed in range(options.seed, options.seed + options.count):

@@ -38,7 +38,6 @@ from fuzzing.ways import STRUCTURES, WAYS, Finding, check, reference_of
 from fuse_dialect import checked
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fuse import ALL_OPS
-from fuse_dialect.rows.clusters import LOCAL
 
 MOST_SHRUNK = 2
 """Findings of one signature that are made smaller; more would be the same again."""
@@ -58,7 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
     parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long (default: no limit)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1); several are --cluster local:N")
     add_cluster(parser)
     parser.add_argument("--ways", type=_ways, default=tuple(WAYS), help=f"comma-separated, of {', '.join(WAYS)}")
     parser.add_argument("--ops", type=_ops, default=(), help="comma-separated: only seeds with one of them in focus")
@@ -72,10 +70,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         first, end = options.worker
         work(first, end, options.ways, options.ops)
         return 0
-    if options.jobs < 1 or (options.jobs > 1 and options.cluster is not None):
-        parser.error("--jobs is a number of processes here, and not for --cluster")
-    if options.jobs > 1:
-        options.cluster = f"{LOCAL}{options.jobs}"
     if options.shrink:
         return shrink_one(options.shrink, options.out or Path("findings"))
     try:

@@ -1,7 +1,7 @@
 """Random programs saved, loaded in another process, and run there: equal to the bit to the program before.
 
-    python tools/fuzz_saved.py --seed 0 --count 1000
-    python tools/fuzz_saved.py --seed 0 --mutate 5000
+    python tools/fuzz_saved.py --seed 0 --count 1000 [--cluster local:2]
+    python tools/fuzz_saved.py --seed 0 --mutate 5000 [--cluster local:2]
 
 One process compiles the programs of `fuzzing/generator.py`, runs and saves them, a portion at a time; another one loads
 what it finds, and compares. With `--mutate` a few programs are saved, and their files are damaged: cut, flipped, parts
@@ -28,14 +28,45 @@ from random import Random
 from time import perf_counter
 
 import numpy as np
+from checking.cluster import add_cluster, spread
 from fuzzing.generator import make_program
+from fuzzing.program import RandomProgram
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TupleType
+from xdsl.dialects.func import FuncOp, ReturnOp
 
 import fuse_dialect as fd
 from fuse_dialect.backends.runtime.hashing import digest_of
 from fuse_dialect.backends.stored.archive import write_archive
 
-PORTION = 50
+PORTION, CLUSTER_PORTION = 50, 200
+"""Programs of one process; and of one task on a cluster, which has as many damaged files."""
 MOST_SECONDS, MOST_BYTES = 5.0, 500 << 20
+
+
+def _with_results(module: ModuleOp, kept: list[int]) -> ModuleOp:
+    """A program that returns some of its results; one that returns tuples is left as it is."""
+    (main,) = (op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    last = main.body.block.last_op
+    assert isinstance(last, ReturnOp), "a function of a random program has one block"
+    if any(isinstance(each.type, TupleType) for each in last.operands):
+        return module
+    last.operands = [last.operands[place] for place in kept]
+    main.function_type = FunctionType.from_lists(main.function_type.inputs.data, [each.type for each in last.operands])
+    return module
+
+
+def _compiled(program: RandomProgram, random: Random) -> fd.Program:
+    """A program; two of three return only what kernels write, since a file has machine code of these alone."""
+    backend = random.choice(("llvm", "llvm", "llvm", "numpy"))
+    options = {"strategy": random.choice(("tvm", "cost")), "threads": random.choice((1, 1, 2))}
+    compiled = fd.compile(program.module(), backend, **options)
+    executable = compiled._static
+    if executable is None or backend == "numpy" or random.random() < 1 / 3:
+        return compiled
+    kept = [place for place, form in enumerate(executable.forms) if form is not None]
+    if not kept or len(kept) == len(executable.forms):
+        return compiled
+    return fd.compile(_with_results(program.module(), kept), backend, **options)
 
 
 def _save(folder: Path, first: int, end: int) -> int:
@@ -46,10 +77,8 @@ def _save(folder: Path, first: int, end: int) -> int:
         program = make_program(seed)
         if program is None:
             continue
-        backend = random.choice(("llvm", "llvm", "llvm", "numpy"))
-        options = {"strategy": random.choice(("tvm", "cost")), "threads": random.choice((1, 1, 2))}
         try:
-            compiled = fd.compile(program.module(), backend, **options)
+            compiled = _compiled(program, random)
             outputs = compiled(*program.inputs)
         except fd.FuseError:
             continue  # what the program rejects is not about files
@@ -265,7 +294,12 @@ def main() -> int:
     parser.add_argument("--mutate", type=int, metavar="N", help="damage N files in place of that")
     parser.add_argument("--save", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--load", help=argparse.SUPPRESS)
+    add_cluster(parser)
     options = parser.parse_args()
+    if options.cluster is not None:
+        counted_by = "--count" if options.mutate is None else "--mutate"
+        seeds = range(options.seed, options.seed + (options.count if options.mutate is None else options.mutate))
+        return spread(options.cluster, __file__, None, seeds, CLUSTER_PORTION, counted_by=counted_by)
     warnings.simplefilter("ignore")
     if options.save:
         folder, first, end = options.save
@@ -275,8 +309,9 @@ def main() -> int:
         return _load(Path(options.load))
     if options.mutate is not None:
         return _mutate(options.seed, options.mutate)
-    os.environ.setdefault("FUSE_CACHE_DIR", tempfile.mkdtemp(prefix="fuse-cache-"))
-    return _round_trips(options.seed, options.count)
+    with tempfile.TemporaryDirectory(prefix="fuse-cache-") as folder:
+        os.environ.setdefault("FUSE_CACHE_DIR", folder)
+        return _round_trips(options.seed, options.count)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Random models of open sizes, growing loops and counted rows: one program at many sizes, beside NumPy's meaning.
 
-    python tools/fuzz_sizes.py --seed 0 --count 1000
+    python tools/fuzz_sizes.py --seed 0 --count 1000 [--cluster local:2]
 
 Each model of `networks/random_sizes.py` is compiled once and called with `SIZES` rows, in an order of its own. A
 finding is a wrong result, an error that one of both does not raise, or an error that is no diagnosed one. Exit code: 1
@@ -24,6 +24,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+from checking.cluster import add_cluster, spread
 from networks.random_sizes import random_sizes
 
 import fuse_dialect as fd
@@ -33,6 +34,8 @@ from fuse_dialect.diagnostics import FuseError
 SIZES = (0, 1, 2, 3, 5, 7, 13, 24)
 TOLERANCE = 2e-4
 """Of the largest element, or of 1: steps follow each other."""
+PORTION = 20
+"""Models of one process on a cluster."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,7 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=1000, help="models (default: 1000)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long (default: no limit)")
     parser.add_argument("--target-cpu", default=None, help="processor to compile for (default: this one)")
+    add_cluster(parser)
     given = parser.parse_args(arguments)
+    if given.cluster is not None:
+        seeds = range(given.seed, given.seed + given.count)
+        return spread(given.cluster, __file__, arguments, seeds, PORTION, minutes=given.minutes)
     started, tried, native, findings = monotonic(), 0, 0, 0
     warnings.simplefilter("ignore")
     logging.getLogger("fuse_dialect").setLevel(logging.ERROR)

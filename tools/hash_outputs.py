@@ -12,7 +12,6 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from hashlib import sha256
 from io import StringIO
@@ -22,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "fusio
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "transforms"))
 
 import onnx
+from checking.cluster import add_cluster, in_order
 from fuzzing.generator import make_program
 from recorded_graphs import recorded
 from relay_networks import Network
@@ -133,6 +133,10 @@ def digests(name: str, build: Callable[[], ModuleOp]) -> dict[str, str]:
     return found
 
 
+def _digests(item: tuple[str, Callable[[], ModuleOp]]) -> dict[str, str]:
+    return digests(*item)
+
+
 def _fused(module: ModuleOp, strategy: str) -> str:
     return str(fd.fuse_ops(module, strategy=strategy, machine=MACHINE))
 
@@ -164,15 +168,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="*", type=Path, help="more .mlir and .onnx files, or folders of them")
     parser.add_argument("--random", type=int, default=150, help="number of random programs (default: 150)")
     parser.add_argument("--only", default="", help="only programs whose names hold this text")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
+    add_cluster(parser)
     parser.add_argument("-o", "--output", type=Path, help="write the digests to this file")
     parser.add_argument("--compare", type=Path, help="a file of earlier digests")
     options = parser.parse_args(arguments)
     wanted = [(name, build) for name, build in sources(options.files, options.random) if options.only in name]
     now: dict[str, str] = {}
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for found in pool.map(digests, *zip(*wanted, strict=True), chunksize=4):
-            now |= found
+    for found in in_order(options.cluster, _digests, wanted):
+        now |= found
     print(f"{len(wanted)} programs, {len(now)} outputs: {sha256(json.dumps(now).encode()).hexdigest()[:16]}")
     if options.output is not None:
         options.output.write_text(json.dumps(now, indent=0))

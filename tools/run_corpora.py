@@ -19,9 +19,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from multiprocessing import Pool
 from pathlib import Path
 
+from checking.cluster import add_cluster, in_order
 from corpora.judging import verdicts_of
 from corpora.pieces import Group, Verdict, files_of
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the folders; 1 if a piece is flagged."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a folder, or a file")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
+    add_cluster(parser)
     parser.add_argument("--seconds", type=float, default=20.0, help="most for a piece (default: %(default)s)")
     parser.add_argument("--groups", type=int, default=40, help="groups of reasons to print (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="print every reason and every refused piece with its place")
@@ -41,9 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not files:
         print(f"no .mlir file in {', '.join(map(str, options.folders))}", file=sys.stderr)
         return 1
-    with Pool(options.jobs) as pool:
-        found = pool.imap(partial(verdicts_of, seconds=options.seconds), files, chunksize=2)
-        verdicts = [verdict for each in found for verdict in each]
+    found = in_order(options.cluster, partial(verdicts_of, seconds=options.seconds), files)
+    verdicts = [verdict for each in found for verdict in each]
     lines = (
         *summary(verdicts),
         *folder_rows(options.folders, verdicts),

@@ -17,9 +17,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from multiprocessing import Pool
 from pathlib import Path
 
+from checking.cluster import add_cluster, in_order
 from stablehlo_suite.running import WAYS, Outcome, Verdict, verdicts_of
 
 SUITES = ("testdata", "tests/interpret", "tests/math")
@@ -69,15 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="PART", help="files whose names contain this")
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="default: all")
     parser.add_argument("--suites", nargs="+", choices=SUITES, default=list(SUITES), help="default: all")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
+    add_cluster(parser)
     parser.add_argument("--verbose", action="store_true", help="name every case that is refused")
     options = parser.parse_args(arguments)
     everything: list[Verdict] = []
     for suite in options.suites:
         files = files_of(options.checkout, suite, options.only)
-        with Pool(options.jobs) as pool:
-            found = pool.imap(partial(verdicts_of, ways=options.ways), files, chunksize=4)
-            verdicts = [verdict for each in found for verdict in each]
+        found = in_order(options.cluster, partial(verdicts_of, ways=options.ways), files)
+        verdicts = [verdict for each in found for verdict in each]
         print(table(suite, verdicts, options.ways), flush=True)
         everything += verdicts
     if not everything:

@@ -1,4 +1,4 @@
-"""Long work of the tools on a cluster: the same results as here, each once, in the order of the items where asked for."""
+"""Long work of the tools on a cluster: the same results as here, each once, in the order of the items where asked."""
 
 from functools import partial
 from pathlib import Path

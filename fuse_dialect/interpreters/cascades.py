@@ -122,6 +122,7 @@ class CascadeRunner:
             value = total(step, buffers)
             # (5) the end divides by the number of all columns
             if step.is_mean:
+                assert isinstance(self.cascade.columns, int), "arrays have known sizes"
                 value = value * np.asarray(self.cascade.columns / count, value.dtype)
             buffers[step.stage.buffer] = _finite(self._stored(step.stage, value, buffers))
             names.append(step.stage.buffer)

@@ -83,7 +83,7 @@ class Cascade:
 
     rows: int
     """How many leading axes are shared; all stages have them."""
-    columns: int
+    columns: Size
     """Points of the column axis."""
     steps: tuple[Split | Stage, ...]
     """In order: reductions, and stages without columns between them."""
@@ -137,8 +137,8 @@ def cascade_of(stages: Sequence[Stage], rows: int) -> Cascade | Refusal:
         # What has an axis of its own beside the rows, as a product with values has, is no total of the row.
         if len(stage.axes) == rows + 1:
             totals.add(stage.buffer)
-    if not isinstance(columns, int):
-        return Refusal("no stage combines a known number of columns")
+    if columns is None:
+        return Refusal("no stage combines columns")
     return Cascade(rows, columns, tuple(steps))
 
 

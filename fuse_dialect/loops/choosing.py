@@ -29,6 +29,7 @@ from fuse_dialect.loops.nest_forms import nest_forms
 from fuse_dialect.loops.orders import unsorted
 from fuse_dialect.loops.packed_dots import in_pairs, in_quads, rounds_to_bytes
 from fuse_dialect.loops.packing import Packing
+from fuse_dialect.loops.pass_schedule import strips_in_blocks
 from fuse_dialect.loops.program import Apply, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.loops.schedule import Schedule
 from fuse_dialect.loops.scheduling import plain_schedule, schedule
@@ -109,7 +110,7 @@ def _strips(program: LoopProgram, machine: Machine, constants: _Constants) -> St
     readers = Counter(read.buffer for stage in program.stages for read in reads_of(stage))
     # Of several readers of an argument each would want an order of its own.
     names = frozenset(arguments[place] for place in constants if readers[arguments[place]] == 1)
-    return strips_of(program, machine, names)
+    return strips_of(program, machine, names) or strips_in_blocks(program, machine)
 
 
 def _rows(program: LoopProgram, machine: Machine, constants: _Constants) -> LoopNests | Refusal | None:

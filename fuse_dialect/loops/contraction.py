@@ -149,10 +149,17 @@ def rows_of_product(program: LoopProgram, stage: Stage, contraction: Contraction
     """
     plain = as_rows_and_columns(program, contraction)
     front = len(plain.outer)
+    if plain.row_axes == () and plain.outer == tuple(range(front)) and _is_open(plain.stage):
+        # Where columns pass block by block, each row may be one by itself.
+        return front if plain.stage.axes[:front] == stage.axes[:front] and min(plain.column_axes) >= front else 0
     is_first = plain.outer == tuple(range(front)) and plain.row_axes == (front,)
     # An axis that was split is two here, and none of the rows that others have.
     is_whole = plain.stage.axes[: front + 1] == stage.axes[: front + 1]
     return front + 1 if is_first and is_whole and min(plain.column_axes) > front else 0
+
+
+def _is_open(stage: Stage) -> bool:
+    return any(isinstance(axis.size, str) for axis in stage.axes)
 
 
 def _as_matrices(program: LoopProgram, contraction: Contraction, *, keeps_rows: bool) -> Contraction:

@@ -47,9 +47,13 @@ def _is_row_sums(program: LoopProgram, matrices: Matrices) -> bool:
     """Whether packing costs more than it saves, and columns are contiguous along the sums."""
     if matrices.packing is not None or matrices.lying is not None:
         return False
-    contraction = matrices.contraction
-    unit = unit_axis(program, contraction.columns.body, len(contraction.stage.axes))
-    return has_few_rows(contraction) and unit == contraction.reduced[-1]
+    return is_row_sums(program, matrices.contraction)
+
+
+def is_row_sums(program: LoopProgram, matrices: Contraction) -> bool:
+    """Whether a contraction, as matrices, has few rows, and columns that are contiguous along the sums."""
+    unit = unit_axis(program, matrices.columns.body, len(matrices.stage.axes))
+    return has_few_rows(matrices) and unit == matrices.reduced[-1]
 
 
 def has_few_rows(matrices: Contraction) -> bool:

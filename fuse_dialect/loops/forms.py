@@ -127,6 +127,9 @@ class Form(NamedTuple):
     """Whether some of its loops run before the others, or after them."""
     finds_faults: bool = False
     """Whether operands may be rejected, which is found out beside the results."""
+    splits: bool = False
+    """Whether it may pass columns of open length block by block: rows whose product with them needs no more than one
+    pass, or strips that have such rows (`one_pass`)."""
 
     @property
     def family(self) -> str:

@@ -60,7 +60,17 @@ def joined(first: Form, second: Form, join: Join) -> Form:
         join.loops is Loops.PRODUCT and first.loops in ANCHORS and second.loops in ANCHORS and not join.are_siblings,
         first.is_apart or second.is_apart or join.is_one_after_other,
         first.finds_faults or second.finds_faults,
+        _splits(first, second, join),
     )
+
+
+def _splits(first: Form, second: Form, join: Join) -> bool:
+    """Whether columns may pass block by block, still: what is reduced is the same, and rows stay what they are."""
+    if join.are_siblings or join.kept:
+        return False
+    if join.loops is Loops.STRIPS:
+        return first.splits or second.splits
+    return (second.splits and not first.reduces) or (first.splits and second.is_view)
 
 
 def _passed_on(

@@ -63,6 +63,8 @@ class Matrices:
     """Rows that meet all columns at once, whole tiles, where a program runs in strips; `None` where this decides."""
     interval: Interval | None = None
     """What of the product a strip may leave out."""
+    block_columns: int | None = None
+    """Columns that are packed at a time, whole panels, where a program runs in blocks of them."""
     expansion: Expansion | None = None
     """How columns are made of what was packed at compile time, if that is not what is multiplied."""
 
@@ -149,6 +151,8 @@ class Matrices:
     @property
     def most_panels(self) -> int:
         """Panels of a group that is packed at run time."""
+        if self.block_columns is not None:
+            return self.block_columns // self.width
         # Columns that need no copy need no room either; those of strips are there as long as there are strips.
         if self.packing is not None or self.lying is not None or self.strip_rows is not None:
             return 1 << 40
@@ -213,6 +217,8 @@ def matrices_of(
     constants: frozenset[str],
     *,
     shares_columns: bool = False,
+    block: int | None = None,
+    whole_tiles: frozenset[str] = frozenset(),
 ) -> Matrices | None:
     """What to do about a contraction; `None` if it has sizes for which there is no kernel.
 
@@ -222,6 +228,8 @@ def matrices_of(
         machine: The processor.
         constants: Buffers that may be packed at compile time.
         shares_columns: Whether columns meet more rows than these: they are packed in any case.
+        block: How many points of the reduced axis the caller takes at a time, if it does so.
+        whole_tiles: Buffers that have rows for whole tiles, whatever their number.
     """
     stage = contraction.stage
     element = element_bytes(contraction.element)
@@ -244,15 +252,15 @@ def matrices_of(
     if packing is None and not is_open and not shares_columns:
         expansion = expansion_of(program, contraction, constants, width)
         packing = None if expansion is None else expansion.panels
-    direct = _direct_place(program, contraction, machine, tile.rows, columns)
+    direct = _direct_place(program, contraction, machine, tile.rows, columns, whole_tiles)
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
     lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not shares_columns else None
-    block_depth = None
-    if depth is None:
+    block_depth = block
+    if block is None and depth is None:
         block_depth = None if direct is not None and lying is not None else OPEN_BLOCK  # (5)
-    elif has_blocks and expansion is None:
-        block = tiling.depth_block(machine, depth, width, element, tiles)
-        block_depth = None if block == depth else block
+    elif block is None and depth is not None and has_blocks and expansion is None:
+        most = tiling.depth_block(machine, depth, width, element, tiles)
+        block_depth = None if most == depth else most
     return Matrices(
         program, contraction, machine, tile, lanes, direct, packing, lying, depth, block_depth, expansion=expansion
     )
@@ -267,7 +275,12 @@ def _lying_columns(program: LoopProgram, contraction: Contraction) -> Place | No
 
 
 def _direct_place(
-    program: LoopProgram, contraction: Contraction, machine: Machine, rows: int, columns: int | None
+    program: LoopProgram,
+    contraction: Contraction,
+    machine: Machine,
+    rows: int,
+    columns: int | None,
+    whole_tiles: frozenset[str],
 ) -> Place | None:
     """Where the rows factor lies, if micro-kernels should read it there."""
     place, stage = lying_place(program, contraction, contraction.rows), contraction.stage
@@ -276,7 +289,8 @@ def _direct_place(
         return None
     if contraction.row_axes:
         axis = contraction.row_axes[-1]
-        if not isinstance(stage.axes[axis].size, int):
+        read = contraction.rows.read
+        if not isinstance(stage.axes[axis].size, int) and (read is None or read.buffer not in whole_tiles):
             return None  # the last tile may reach beyond the last row
         distance = _number(place.strides[axis].number) * element_bytes(contraction.element)
         if tiling.collides(machine, distance, rows) and (columns is None or columns >= tiling.WORTH_COPYING):

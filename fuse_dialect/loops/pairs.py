@@ -237,8 +237,23 @@ def passes_no_columns(pair: Pair) -> bool:
     return pair.consumer.columns.isdisjoint(pair.through)
 
 
+def passes_blocks(pair: Pair) -> bool:
+    """Whether columns of open length pass block by block: weights to their product, scores to their softmax.
+
+    What follows the product may be a map.
+    """
+    producer, consumer = pair.producer, pair.consumer
+    if consumer.splits:
+        return consumer.loops is Loops.STRIPS and not producer.splits
+    if producer.loops is Loops.STRIPS:
+        return producer.splits and consumer.loops is Loops.MAP
+    return producer.splits and consumer.loops is Loops.PRODUCT
+
+
 def passes_short_rows(pair: Pair) -> bool:
-    """Whether the rows of what passes are short enough for one tile of them to be in a cache; open sizes are not."""
+    """Whether the rows of what passes are short enough for one tile of them to be in a cache; or pass in blocks."""
+    if pair.producer.splits or pair.consumer.splits:
+        return passes_blocks(pair)
     rows = product(pair.producer.space[: strip_rows(pair)]).number
     sizes = [pair.values[value].bytes for value in pair.through]
     return bool(rows) and all(
@@ -247,7 +262,9 @@ def passes_short_rows(pair: Pair) -> bool:
 
 
 def has_few_columns(pair: Pair) -> bool:
-    """Whether threads have memory for the columns of all products."""
+    """Whether threads have memory for the columns of all products, or for those of a block."""
+    if passes_blocks(pair):
+        return True
     sizes = [pair.values[value].bytes for value in pair.producer.columns | pair.consumer.columns]
     return all(size is not None and size.number is not None and size.number <= MOST_COLUMNS for size in sizes)
 

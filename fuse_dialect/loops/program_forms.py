@@ -13,6 +13,7 @@ from fuse_dialect.loops.forms import ANCHORS, UNKNOWN_OPERATOR, Access, Form, Lo
 from fuse_dialect.loops.grouping import cut_in_phases, reads_of
 from fuse_dialect.loops.indices import Index, Loop, axes_of, linear, loop, simplified
 from fuse_dialect.loops.iteration_space import without_single_points
+from fuse_dialect.loops.one_pass import splits_before_product
 from fuse_dialect.loops.program import Buffer, LoopProgram, Read, Role, Stage, Value
 from fuse_dialect.machines.machine import Machine
 
@@ -77,6 +78,7 @@ def form_of_program(
         # Finding out whether an operand is rejected combines what it finds.
         reduces=any(stage.reduction is not None for stage in program.stages),
         finds_faults=program.finds_faults,
+        splits=loops is Loops.ROWS and splits_before_product(program, stages, rows),
     )
     return OperatorForm(form, Count() if is_free else work)
 

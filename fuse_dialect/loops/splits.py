@@ -141,6 +141,8 @@ def _change(each: Instruction, changes: Sequence[Change], body: Body, totals: fr
         case Read(buffer, guards=()) if buffer in totals:
             old = Total(buffer, Side.OLD)
             return _of_row(old)
+        case Read(buffer) if buffer in totals:
+            return _NEITHER  # of some columns it is the total, of others a number
         case Literal(float() as value):
             return Change(ONE, ZERO, Number(value))
         case Read() | Literal() | Position() | Inside():

@@ -12,6 +12,7 @@
 6. Columns of what passes that a mask hides from all rows of a strip are left out of all steps (`bands`): each runs over
    one interval of columns, which follows from the numbers of its first and its last row. It begins and ends where
    panels of products do, so that no step reads what none has written.
+7. Rows of open length run in one pass over blocks of columns, where they can (`pass_schedule`).
 
 A softmax between two products is attention: its scores live for one strip.
 
@@ -24,6 +25,7 @@ from dataclasses import dataclass, replace
 from math import lcm, prod
 from typing import TypeAlias
 
+from fuse_dialect.counts import Count, Size
 from fuse_dialect.loops import tiling
 from fuse_dialect.loops.bands import Band, band_of
 from fuse_dialect.loops.contraction import Contraction, as_rows_and_columns, contraction_of
@@ -43,7 +45,7 @@ from fuse_dialect.machines.machine import Machine
 
 _LOW = 2
 """Tiles of rows in a strip that leaves columns out: the fewer rows, the more of them are hidden from all."""
-_MOST_BYTES = 1 << 29
+MOST_BYTES = 1 << 29
 """Of the workspace of a part: longer rows, or larger columns, are left to kernels that go through memory."""
 
 
@@ -56,6 +58,23 @@ class Passed:
     """Distance of rows (4)."""
     offset: int
     """In the workspace, in bytes."""
+    column_bytes: int = 0
+    """Of a column, where it has those of one block."""
+    turned: int | None = None
+    """Where it is in every other block, if two buffers change places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Columns that are taken block by block (7)."""
+
+    columns: Size
+    width: int
+    """Columns of a block; the last one may have fewer."""
+    begin: int
+    """Number of the first step that runs for each block; those before run before all blocks."""
+    end: int
+    """Number of the first step that runs after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +82,7 @@ class Skipped:
     """Columns that are left out (6)."""
 
     band: Band
-    rows: int
+    rows: Size
     """Rows at each outer point."""
     unit: int
     """Columns that are taken or left out together."""
@@ -110,9 +129,9 @@ Step: TypeAlias = ProductStep | LoopStep
 class Strips:
     """A kernel of strips."""
 
-    outer: int
+    outer: Count
     """Points of the outer axes."""
-    rows: int
+    rows: Size
     """Rows at each of them."""
     height: int
     """Rows of a strip; the last one may have fewer."""
@@ -124,16 +143,13 @@ class Strips:
     """Arguments, by position, that must be passed packed."""
     skipped: Skipped | None = None
     """What is left out (6)."""
-
-    @property
-    def strips(self) -> int:
-        """Strips at each outer point."""
-        return -(-self.rows // self.height)
+    blocks: Blocks | None = None
+    """How columns are taken, if not all at once (7)."""
 
     @property
     def is_parallel(self) -> bool:
         """Whether parts share the work."""
-        return self.outer * self.strips > 1
+        return self.outer.number != 1 or not isinstance(self.rows, int) or self.rows > self.height
 
 
 def passed_to(strips: Strips, step: Step) -> list[str]:
@@ -224,12 +240,12 @@ def _skipped(band: Band, groups: Sequence[_Group], steps: Sequence[_Chosen], siz
         if isinstance(step, Matrices):
             if axes[0] is not None and not group.stages[0].axes[axes[0]].is_reduced:
                 unit = lcm(unit, step.width)
-        elif len({axis for axis in axes if axis is not None}) > 1 or not _has_plain_loops(step[1], rows):
+        elif len({axis for axis in axes if axis is not None}) > 1 or not has_plain_loops(step[1], rows):
             return None
     return Skipped(band, sizes[-1], unit)
 
 
-def _has_plain_loops(loops: LoopNests, rows: int) -> bool:
+def has_plain_loops(loops: LoopNests, rows: int) -> bool:
     """Whether no loop of a row runs over several axes, or tiles."""
     nests = [nest for phase in loops.schedule.phases for nest in phase.nests]
     return all(not nest.tiles and all(len(each.axes) == 1 for each in nest.loops) for nest in nests)
@@ -347,7 +363,13 @@ def _loops(
 
     buffers = tuple(own(buffer) for buffer in program.buffers if buffer.name in written | read)
     inner = LoopProgram(program.name, buffers, tuple(stages))
-    plan = schedule(inner, machine, keeps_rows=True, most_rows=rows)
+    loops = loops_of_rows(inner, rows, machine)
+    return None if loops is None else (inner, loops, None)
+
+
+def loops_of_rows(program: LoopProgram, rows: int, machine: Machine) -> LoopNests | None:
+    """Loops as one phase, whose rows are so many leading axes; `None` if they need several phases, or other rows."""
+    plan = schedule(program, machine, keeps_rows=True, most_rows=rows)
     places = place_locals(plan)
     if isinstance(places, Refusal) or len(plan.phases) != 1:
         return None
@@ -355,7 +377,21 @@ def _loops(
     # The rows of the phase are numbered as those of the strips are: the last axis fastest.
     if phase.row_axes != frozenset(range(rows)) or any(loop.block for loop in phase.rows) or phase.is_everyones:
         return None
-    return inner, LoopNests(plan, places, nest_forms(plan, places, machine)), None
+    return LoopNests(plan, places, nest_forms(plan, places, machine))
+
+
+@dataclass(slots=True)
+class Room:
+    """A workspace that is being laid out."""
+
+    end: int = 0
+    """Bytes that are taken."""
+
+    def taken(self, bytes: int) -> int:
+        """Take some bytes, in lines of their own; their offset."""
+        start = self.end
+        self.end += -(-bytes // ALIGNMENT) * ALIGNMENT
+        return start
 
 
 def _placed(
@@ -381,30 +417,23 @@ def _placed(
     if skipped is not None:
         height = min(height, _LOW * tile)
     height = -(-tiling.even_part(sizes[-1], height) // tile) * tile
-    end = 0
-
-    def room(bytes: int) -> int:
-        nonlocal end
-        start = end
-        end += -(-bytes // ALIGNMENT) * ALIGNMENT
-        return start
-
-    lying = tuple(Passed(name, row_bytes[name], room(height * row_bytes[name])) for name in passed)
+    room = Room()
+    lying = tuple(Passed(name, row_bytes[name], room.taken(height * row_bytes[name])) for name in passed)
     placed: list[Step] = []
     packings: dict[int, Packing] = {}
     arguments = [buffer.name for buffer in program.buffers if buffer.role is Role.ARGUMENT]
     for step in steps:
         if isinstance(step, Matrices):
             step = replace(step, strip_rows=height)
-            placed.append(ProductStep(padded, step, room(step.workspace_bytes)))
+            placed.append(ProductStep(padded, step, room.taken(step.workspace_bytes)))
             read = step.contraction.columns.constant_read
             if step.packing is not None and read is not None:
                 packings[arguments.index(read.buffer)] = step.packing
         else:
-            placed.append(LoopStep(step[0], step[1], room(step[1].workspace_bytes), step[2]))
-    if end > _MOST_BYTES:
+            placed.append(LoopStep(step[0], step[1], room.taken(step[1].workspace_bytes), step[2]))
+    if room.end > MOST_BYTES:
         return None
-    return Strips(prod(sizes[:-1]), sizes[-1], height, lying, tuple(placed), end, packings, skipped)
+    return Strips(Count.of(prod(sizes[:-1])), sizes[-1], height, lying, tuple(placed), room.end, packings, skipped)
 
 
 def _row_bytes(buffer: Buffer, rows: int) -> int:

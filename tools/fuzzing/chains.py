@@ -3,11 +3,18 @@
 A chain begins with rows, and each link reads what came before: a product with a matrix for each batch or one for all,
 from an argument that is transposed or not; a softmax, a norm, a sum to divide by; a map with a bias, a mask, or an
 earlier link. Most of them may run in strips, and some may not: heads that change places, rows that are read across.
+
+`random_pass` makes attention to columns of open length: what may pass block by block.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
+
+Shape: TypeAlias = tuple[int | str, ...]
+"""Sizes; those that are open have names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,20 +22,24 @@ class Chain:
     """A function `main` of text, and the shapes of its arguments."""
 
     text: str
-    shapes: tuple[tuple[int, ...], ...]
+    shapes: tuple[Shape, ...]
+
+    def shapes_at(self, sizes: Mapping[str, int]) -> list[tuple[int, ...]]:
+        """The shapes for some sizes."""
+        return [tuple(sizes[size] if isinstance(size, str) else size for size in shape) for shape in self.shapes]
 
 
 @dataclass
 class _Writer:
     random: np.random.Generator
-    arguments: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    arguments: list[Shape] = field(default_factory=list[Shape])
     lines: list[str] = field(default_factory=list[str])
     count: int = 0
 
     def pick(self, *choices: int) -> int:
         return int(self.random.choice(choices))
 
-    def argument(self, shape: tuple[int, ...]) -> str:
+    def argument(self, shape: Shape) -> str:
         self.arguments.append(shape)
         return f"%a{len(self.arguments) - 1}"
 
@@ -36,7 +47,7 @@ class _Writer:
         self.count += 1
         return f"%v{self.count}"
 
-    def op(self, text: str, operands: list[tuple[str, tuple[int, ...]]], shape: tuple[int, ...], more: str = "") -> str:
+    def op(self, text: str, operands: list[tuple[str, Shape]], shape: Shape, more: str = "") -> str:
         name = self.name()
         values = ", ".join(value for value, _ in operands)
         types = ", ".join(tensor(each) for _, each in operands)
@@ -44,15 +55,22 @@ class _Writer:
         self.lines.append(f"{name} = fuse.{text} {values}{attributes} : ({types}) -> {tensor(shape)}")
         return name
 
+    def chain(self, value: str, shape: Shape) -> Chain:
+        """What has been written, with a result."""
+        parameters = ", ".join(f"%a{n}: {tensor(each)}" for n, each in enumerate(self.arguments))
+        body = "\n  ".join([*self.lines, f"func.return {value} : {tensor(shape)}"])
+        return Chain(f"func.func @main({parameters}) -> {tensor(shape)} {{\n  {body}\n}}\n", tuple(self.arguments))
+
     def scalar(self, value: float) -> str:
         name = self.name()
         self.lines.append(f"{name} = arith.constant dense<{value:e}> : tensor<f32>")
         return name
 
 
-def tensor(shape: tuple[int, ...]) -> str:
+def tensor(shape: Shape) -> str:
     """The type as MLIR writes it."""
-    return f"tensor<{'x'.join(map(str, (*shape, 'f32')))}>"
+    sizes = ("?" if isinstance(size, str) else str(size) for size in shape)
+    return f"tensor<{'x'.join((*sizes, 'f32'))}>"
 
 
 def random_chain(seed: int) -> Chain:
@@ -61,7 +79,7 @@ def random_chain(seed: int) -> Chain:
     lead = tuple(w.pick(1, 2, 3, 4) for _ in range(w.pick(0, 1, 1, 2)))
     rows = w.pick(1, 2, 7, 13, 16, 29, 45, 70)
     shape = (*lead, rows, w.pick(3, 8, 16, 20, 64))
-    earlier: list[tuple[str, tuple[int, ...]]] = []
+    earlier: list[tuple[str, Shape]] = []
     value = w.argument(shape)
     for _ in range(w.pick(2, 3, 4, 5, 6)):
         link = (_product, _product, _softmax, _norm, _map, _map, _row_sum)[w.pick(*range(7))]
@@ -71,18 +89,60 @@ def random_chain(seed: int) -> Chain:
         axes = [*range(len(shape) - 3), len(shape) - 2, len(shape) - 3, len(shape) - 1]
         turned = tuple(shape[axis] for axis in axes)
         value, shape = w.op("transpose", [(value, shape)], turned, f"permutation = {axes}"), turned
-    parameters = ", ".join(f"%a{n}: {tensor(each)}" for n, each in enumerate(w.arguments))
-    body = "\n  ".join([*w.lines, f"func.return {value} : {tensor(shape)}"])
-    return Chain(f"func.func @main({parameters}) -> {tensor(shape)} {{\n  {body}\n}}\n", tuple(w.arguments))
+    return w.chain(value, shape)
 
 
-def _product(
-    w: _Writer, value: str, shape: tuple[int, ...], earlier: list[tuple[str, tuple[int, ...]]]
-) -> tuple[str, tuple[int, ...]]:
+def random_pass(seed: int) -> Chain:
+    """Attention of a seed, to `n` keys; the batch `b` and the queries `m` may be open, too."""
+    w = _Writer(np.random.default_rng(seed))
+    lead: Shape = ((), (w.pick(1, 2, 3),), ("b", w.pick(2, 3)), (2, 2))[w.pick(0, 1, 2, 3)]
+    rows = ("m", 1, 2, 3, 4, 5, 17)[w.pick(*range(7))]
+    depth, width = w.pick(3, 8, 16, 20, 64), w.pick(1, 5, 16, 24, 64)
+    queries, scores = (*lead, rows, depth), (*lead, rows, "n")
+    value = w.argument(queries)
+    if w.pick(0, 0, 1):
+        value = w.op("multiply", [(value, queries), (w.scalar(0.5), ())], queries)
+    is_turned = w.pick(0, 1, 1)
+    keys = (*lead, "n", depth) if is_turned else (*lead, depth, "n")
+    name = "batch_matmul" if lead else "matmul"
+    turned = f"transpose_b = {'true' if is_turned else 'false'}"
+    value = w.op(name, [(value, queries), (w.argument(keys), keys)], scores, turned)
+    for _ in range(w.pick(0, 1, 2)):
+        value = _changed_scores(w, value, scores)
+    value = w.op("softmax", [(value, scores)], scores)
+    if w.pick(0, 0, 0, 1):
+        value = w.op("multiply", [(value, scores), (w.scalar(1.5), ())], scores)
+    values, shape = (*lead, "n", width), (*lead, rows, width)
+    value = w.op(name, [(value, scores), (w.argument(values), values)], shape, "transpose_b = false")
+    kind = w.pick(0, 0, 1, 2)
+    if kind == 1:
+        value = w.op("add", [(value, shape), (w.argument(shape), shape)], shape)
+    if kind == 2 and len(shape) > 2:
+        axes = [*range(len(shape) - 3), len(shape) - 2, len(shape) - 3, len(shape) - 1]
+        turned_shape = tuple(shape[axis] for axis in axes)
+        value, shape = w.op("transpose", [(value, shape)], turned_shape, f"permutation = {axes}"), turned_shape
+    return w.chain(value, shape)
+
+
+def _changed_scores(w: _Writer, value: str, shape: Shape) -> str:
+    """A scale, a mask or a bias of some broadcast shape, or a cap."""
+    kind = w.pick(0, 1, 2, 3)
+    if kind == 0:
+        return w.op("multiply", [(value, shape), (w.scalar(0.25), ())], shape)
+    if kind == 1:
+        kept = (*(size if w.pick(0, 1) else 1 for size in shape[:-1]), shape[-1])
+        return w.op("add", [(value, shape), (w.argument(kept), kept)], shape)
+    if kind == 2:
+        last = shape[-1:]
+        return w.op("add", [(value, shape), (w.argument(last), last)], shape)
+    return w.op("tanh", [(value, shape)], shape)
+
+
+def _product(w: _Writer, value: str, shape: Shape, earlier: list[tuple[str, Shape]]) -> tuple[str, Shape]:
     """A product with a matrix for each batch, one for all, or one that groups of batches share."""
     *lead, rows, depth = shape
     columns = w.pick(2, 5, 16, 31, 48, 70)
-    shared: tuple[int, ...] = (1,) * len(lead) if w.pick(0, 1) else ()
+    shared: Shape = (1,) * len(lead) if w.pick(0, 1) else ()
     outer = tuple(lead) if w.pick(0, 1, 1) else shared
     is_turned = w.pick(0, 1)
     matrix = (columns, depth) if is_turned else (depth, columns)
@@ -102,16 +162,12 @@ def _product(
     return w.op("batch_matmul", [(value, shape), (name, operand)], result, turned), result
 
 
-def _softmax(
-    w: _Writer, value: str, shape: tuple[int, ...], earlier: list[tuple[str, tuple[int, ...]]]
-) -> tuple[str, tuple[int, ...]]:
+def _softmax(w: _Writer, value: str, shape: Shape, earlier: list[tuple[str, Shape]]) -> tuple[str, Shape]:
     name = ("softmax", "log_softmax")[w.pick(0, 0, 0, 1)]
     return w.op(name, [(value, shape)], shape), shape
 
 
-def _norm(
-    w: _Writer, value: str, shape: tuple[int, ...], earlier: list[tuple[str, tuple[int, ...]]]
-) -> tuple[str, tuple[int, ...]]:
+def _norm(w: _Writer, value: str, shape: Shape, earlier: list[tuple[str, Shape]]) -> tuple[str, Shape]:
     """A layer norm of the last axis, or a root mean square by hand."""
     last = shape[-1:]
     if w.pick(0, 1):
@@ -125,9 +181,7 @@ def _norm(
     return w.op("multiply", [(value, shape), (w.op("rsqrt", [(some, one)], one), one)], shape), shape
 
 
-def _row_sum(
-    w: _Writer, value: str, shape: tuple[int, ...], earlier: list[tuple[str, tuple[int, ...]]]
-) -> tuple[str, tuple[int, ...]]:
+def _row_sum(w: _Writer, value: str, shape: Shape, earlier: list[tuple[str, Shape]]) -> tuple[str, Shape]:
     """Rows less their maximum, or over one and the sum of their squares; or a reduction across rows."""
     axis = len(shape) - 1 if w.pick(0, 1, 1, 1) else max(len(shape) - 2, 0)
     one = (*shape[:axis], 1, *shape[axis + 1 :])
@@ -139,9 +193,7 @@ def _row_sum(
     return w.op("divide", [(value, shape), (total, one)], shape), shape
 
 
-def _map(
-    w: _Writer, value: str, shape: tuple[int, ...], earlier: list[tuple[str, tuple[int, ...]]]
-) -> tuple[str, tuple[int, ...]]:
+def _map(w: _Writer, value: str, shape: Shape, earlier: list[tuple[str, Shape]]) -> tuple[str, Shape]:
     """A scale, a bias, a mask of each broadcast shape, an activation, or the sum with an earlier link."""
     kind = w.pick(0, 1, 2, 3)
     same = [each for each in earlier[:-1] if each[1] == shape]

@@ -57,7 +57,7 @@ class Checked:
     """Bytes of the arguments that are passed packed."""
     workspace_bytes: int
     passed: Sequence[str] = ()
-    """Buffers whose bounds follow the workspace in the slots, two words for each (7)."""
+    """Buffers whose bounds follow the workspace and the sizes in the slots, two words for each (7)."""
 
 
 def with_access_checks(text: str, kernel: Checked, steps: Mapping[str, Checked] | None = None) -> str:
@@ -98,7 +98,8 @@ def _slots_of(checked: Checked) -> "_Slots":
     ]
     symbols = {symbol: len(buffers) + 1 + place for place, symbol in enumerate(symbols_of(checked.program))}
     names = [buffer.name for buffer in buffers]
-    bounds = {names.index(name): len(names) + 1 + 2 * place for place, name in enumerate(checked.passed)}
+    first = len(names) + 1 + len(symbols)
+    bounds = {names.index(name): first + 2 * place for place, name in enumerate(checked.passed)}
     return _Slots([*sizes, Count.of(checked.workspace_bytes)], symbols, bounds)
 
 

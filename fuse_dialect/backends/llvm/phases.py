@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import Value
-from fuse_dialect.backends.llvm.intervals import interval_of
+from fuse_dialect.backends.llvm.intervals import IntervalOf
 from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
 from fuse_dialect.backends.llvm.nest_code import Row
 from fuse_dialect.backends.llvm.nests import write_nest
@@ -20,7 +20,6 @@ from fuse_dialect.loops.local_places import LocalPlaces
 from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.nest_forms import NestForm
 from fuse_dialect.loops.schedule import LoopAxis, Phase
-from fuse_dialect.loops.strip_schedule import Skipped
 
 
 def write_loops(request: Request, loops: LoopNests) -> None:
@@ -39,19 +38,19 @@ def write_loops(request: Request, loops: LoopNests) -> None:
     write_kernel(request, places, loops.scratch_bytes, write)
 
 
-def write_loops_of_rows(request: Request, loops: LoopNests, axis: int | None, skipped: Skipped | None) -> None:
+def write_loops_of_rows(request: Request, loops: LoopNests, axis: int | None, interval: IntervalOf) -> None:
     """Write loops of one phase for some of its rows: the function gets the first one, and the one behind the last.
 
     Args:
         request: What is wanted.
         loops: The loops.
         axis: The column axis, if these rows need not all its points.
-        skipped: What they leave out.
+        interval: Which ones they need, the first and the one behind the last.
     """
     (phase,), (forms,) = loops.schedule.phases, loops.forms
 
     def write(frame: Frame) -> None:
-        limits = {axis: interval_of(frame, skipped)} if axis is not None and skipped is not None else {}
+        limits = {} if axis is None else {axis: interval(frame)}
         _write_rows(frame, _PlacedPhase(phase, forms, loops.places, limits), frame.part, frame.parts, None)
 
     write_kernel(request, loops.places, loops.scratch_bytes, write)

@@ -5,20 +5,25 @@
 2. Each step has slots of its own on the stack. They hold what its program asks for: addresses of the buffers of the
    whole kernel, of its own workspace, and of what passes between steps.
 3. What passes has room for one strip. Its address is that of row 0, had it all rows: so steps count rows as ever.
-4. Behind its workspace a step has the bounds of what passes: nobody but who checks accesses reads them.
+4. Behind its workspace a step has sizes, then the bounds of what passes: nobody but who checks accesses reads these.
 5. A part packs columns when it comes to an outer point, and keeps them for the strips that follow.
+6. Where columns are taken in blocks, what has columns has room for one block, and its address is that of column 0. Two
+   totals of a state change places after each block.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import I8, I64, VOID, Value
-from fuse_dialect.backends.llvm.contractions.gemm import write_strip_gemm
+from fuse_dialect.backends.backend import symbols_of
+from fuse_dialect.backends.llvm.contractions.gemm import write_block_gemm, write_strip_gemm
+from fuse_dialect.backends.llvm.intervals import interval_of, step_interval
 from fuse_dialect.backends.llvm.kernel import PASSED, Frame, frame_of
 from fuse_dialect.backends.llvm.phases import write_loops_of_rows
 from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
-from fuse_dialect.loops.strip_schedule import LoopStep, Step, Strips, passed_to
+from fuse_dialect.loops.one_pass import BLOCK_FIRST, BLOCK_STOP
+from fuse_dialect.loops.strip_schedule import Blocks, LoopStep, Step, Strips, passed_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,40 +54,74 @@ def write_strips(request: Request, strips: Strips) -> None:
     frame = frame_of(request, f)
     for step in steps:
         _fill(frame, step)
-    low, high = frame.share(f.i64(strips.outer * strips.strips))
+    rows_of_all = frame.size(strips.rows)
+    at_each = f.quotient(f.add(rows_of_all, f.i64(strips.height - 1)), strips.height)
+    low, high = frame.share(f.multiply(frame.count(strips.outer), at_each))
     with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
-        number, strip = frame.divided(loop.index, f.i64(strips.strips))
-        begun = f.multiply(number, f.i64(strips.rows))
+        number, strip = frame.divided(loop.index, at_each)
+        begun = f.multiply(number, rows_of_all)
         first = f.multiply(strip, f.i64(strips.height))
-        stop = f.least(f.add(first, f.i64(strips.height)), f.i64(strips.rows))
+        stop = f.least(f.add(first, f.i64(strips.height)), rows_of_all)
         rows = f.add(begun, first), f.add(begun, stop)
         _place(frame, strips, steps, rows[0])
         with f.when(f.compare("ne", number, loop.carried[0])):
             for step in steps:
                 if step.packs:
                     f.call(step.packs, VOID, [step.slots, *rows])
-        for step in steps:
-            f.call(step.runs, VOID, [step.slots, *rows])
+        if strips.blocks is None:
+            _run(f, steps, rows)
+        else:
+            _run_blocks(frame, strips, strips.blocks, steps, rows)
         loop.following = [number]
     f.ret()
 
 
+def _run(f: Function, steps: Sequence[_Written], rows: tuple[Value, Value]) -> None:
+    for step in steps:
+        f.call(step.runs, VOID, [step.slots, *rows])
+
+
+def _run_blocks(
+    frame: Frame, strips: Strips, blocks: Blocks, steps: Sequence[_Written], rows: tuple[Value, Value]
+) -> None:
+    """The steps of a strip, some of them for one block of columns after the other (6)."""
+    f, columns = frame.f, frame.size(blocks.columns)
+    first, end = f.i64(0), columns
+    if strips.skipped is not None:
+        first, end = interval_of(frame, strips.skipped, rows)
+    _run(f, steps[: blocks.begin], rows)
+    with f.loop(first, end, blocks.width, carried=[f.i64(0)], hints=["unroll.disable"]) as loop:
+        is_odd = loop.carried[0]
+        stop = f.least(f.add(loop.index, f.i64(blocks.width)), end)
+        _place(frame, strips, steps, rows[0], loop.index, is_odd)
+        inner = steps[blocks.begin : blocks.end]
+        for step in inner:
+            _store_sizes(f, step, {BLOCK_FIRST: loop.index, BLOCK_STOP: stop})
+        _run(f, inner, rows)
+        loop.following = [f.subtract(f.i64(1), is_odd)]
+    _place(frame, strips, steps, rows[0], None, loop.carried[0])
+    _run(f, steps[blocks.end :], rows)
+
+
 def _written(request: Request, number: int, strips: Strips) -> _Written:
     """Write the functions of a step."""
-    f, step = request.entry, strips.steps[number]
+    f, step, interval = request.entry, strips.steps[number], step_interval(strips)
     passed = passed_to(strips, step)
     inner = replace(request, program=step.program)
     runs = replace(inner, entry=_function(request, f"{f.name}_{number}"))
     packs = ""
     if isinstance(step, LoopStep):
-        write_loops_of_rows(runs, step.loops, step.column_axis, strips.skipped)
+        write_loops_of_rows(runs, step.loops, step.column_axis, interval)
+    elif strips.blocks is not None and step.matrices.interval is not None:
+        write_block_gemm(runs, step.matrices, interval)
     else:
         columns = None
         if step.matrices.packing is None:
             packs = f"{f.name}_{number}_columns"
             columns = replace(inner, entry=_function(request, packs))
-        write_strip_gemm(columns, runs, step.matrices, strips.skipped)
-    words = sum(buffer.role in PASSED for buffer in step.program.buffers) + 1 + 2 * len(passed)
+        write_strip_gemm(columns, runs, step.matrices, interval)
+    words = sum(buffer.role in PASSED for buffer in step.program.buffers) + 1
+    words += len(symbols_of(step.program)) + 2 * len(passed)
     return _Written(step, f.scratch(I64, words), passed, packs, runs.entry.name)
 
 
@@ -98,18 +137,48 @@ def _fill(frame: Frame, step: _Written) -> None:
     for number, word in enumerate(words):
         if word is not None:
             f.store(word, f.offset(step.slots, f.i64(number), I64))
+    _store_sizes(f, step, frame.sizes)
 
 
-def _place(frame: Frame, strips: Strips, steps: Sequence[_Written], first: Value) -> None:
-    """Write the slots of what passes between steps, for the strip that begins with a row."""
+def _store_sizes(f: Function, step: _Written, sizes: Mapping[str, Value]) -> None:
+    """Write slots of sizes, which follow the workspace."""
+    for place, symbol in enumerate(symbols_of(step.step.program), len(step.buffers) + 1):
+        if symbol in sizes:
+            f.store(sizes[symbol], f.offset(step.slots, f.i64(place), I64))
+
+
+def _place(
+    frame: Frame,
+    strips: Strips,
+    steps: Sequence[_Written],
+    first: Value,
+    column: Value | None = None,
+    is_odd: Value | None = None,
+) -> None:
+    """Write the slots of what passes between steps (3).
+
+    Args:
+        frame: Of the kernel.
+        strips: Its schedule.
+        steps: All of them.
+        first: The first row of the strip.
+        column: The first column of the block; 0 by default.
+        is_odd: Whether what changes places has changed it; not by default.
+    """
     f = frame.f
     for each in strips.passed:
-        start = f.offset(frame.workspace, f.i64(each.offset), I8)
+        offset = f.i64(each.offset)
+        if each.turned is not None and is_odd is not None:
+            offset = f.add(offset, f.multiply(is_odd, f.i64(each.turned - each.offset)))
+        start = f.offset(frame.workspace, offset, I8)
         end = f.offset(start, f.i64(each.row_bytes * strips.height), I8)
-        # (3) Row 0 may lie in front of the workspace; no step goes there.
+        # (3) Row 0 may lie in front of the workspace; no step goes there. So may column 0.
         row_0 = f.offset(start, f.multiply(first, f.i64(-each.row_bytes)), I8)
+        if each.column_bytes and column is not None:
+            row_0 = f.offset(row_0, f.multiply(column, f.i64(-each.column_bytes)), I8)
         for step in steps:
             if each.buffer in step.passed:
-                bounds = len(step.buffers) + 1 + 2 * step.passed.index(each.buffer)
+                bounds = len(step.buffers) + 1 + len(symbols_of(step.step.program))
+                bounds += 2 * step.passed.index(each.buffer)
                 for slot, word in ((step.buffers.index(each.buffer), row_0), (bounds, start), (bounds + 1, end)):
                     f.store(word, f.offset(step.slots, f.i64(slot), I64))

@@ -11,12 +11,11 @@
 from fuse_dialect.backends.assembler.values import I1, Value, constant
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
-from fuse_dialect.backends.llvm.intervals import interval_of
+from fuse_dialect.backends.llvm.intervals import IntervalOf
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops import tiling
 from fuse_dialect.loops.matrix_schedule import Interval, Matrices
 from fuse_dialect.loops.places import Place
-from fuse_dialect.loops.strip_schedule import Skipped
 
 
 class _Gemm(Blocks):
@@ -87,6 +86,7 @@ class _Gemm(Blocks):
         base: Value,
         columns: tuple[Value, Value] | None = None,
         over: tuple[Value, Value] | None = None,
+        adds: bool = False,
     ) -> None:
         """All products of a block of rows with a group of columns.
 
@@ -97,6 +97,7 @@ class _Gemm(Blocks):
             base: Address of the first panel of the group.
             columns: The first panel, and the one behind the last; by default those of the group.
             over: The points of the one reduced axis; by default all of them.
+            adds: Whether sums go on from what the result holds, and are not complete afterwards.
         """
         f, m = self.f, self.m
         yes = constant(I1, 1)
@@ -114,8 +115,8 @@ class _Gemm(Blocks):
         stop = self.larger(end, f.i64(1))  # without products, sums are 0, and finished all the same
         with f.loop(begin, stop, m.block_depth, hints=["unroll.disable"]) as loop:
             count = f.least(f.i64(m.block_depth), f.subtract(end, loop.index))
-            first = f.compare("eq", loop.index, begin)
-            last = f.compare("sge", f.add(loop.index, f.i64(m.block_depth)), end)
+            first = constant(I1, 0) if adds else f.compare("eq", loop.index, begin)
+            last = constant(I1, 0) if adds else f.compare("sge", f.add(loop.index, f.i64(m.block_depth)), end)
             panels = base
             if m.packs_blocks:
                 start = f.multiply(group, self.group)
@@ -251,10 +252,6 @@ class _StripGemm(_Gemm):
     Rows are counted through all outer points.
     """
 
-    def __init__(self, request: Request, matrices: Matrices, skipped: Skipped | None):
-        super().__init__(request, matrices)
-        self.skipped = skipped
-
     def write_columns(self) -> None:
         """Pack the columns of the outer point that a row belongs to."""
         point, _ = self._place()
@@ -262,29 +259,59 @@ class _StripGemm(_Gemm):
         self.copies.panels(self.f, self.slots, to, point, (self.f.i64(0), self.panels), self.m.vectors)
         self.f.ret()
 
-    def write(self) -> None:
-        f, height = self.f, self.m.strip_rows
+    def write_strip(self, interval: IntervalOf) -> None:
+        """Write the products of a strip that finds its columns packed."""
+        point, block = self._begun()
+        columns, over = None, None
+        if self.m.interval is Interval.DEPTH:
+            over = interval(self.frame)
+        elif self.m.interval is Interval.COLUMNS:
+            columns = self._panels_of(interval(self.frame))
+        self._depth_blocks(point, self.f.i64(0), block, self._packed(point), columns, over)
+        self.f.ret()
+
+    def write_block(self, interval: IntervalOf) -> None:
+        """Write the products of a strip with a block of columns, which it packs, or those that add to its rows."""
+        f, (point, block) = self.f, self._begun()
+        zero, over = f.i64(0), interval(self.frame)
+        if self.m.interval is Interval.DEPTH:
+            base = (
+                self._packed(point) if self.m.lying is None else self._lying(self.m.lying, {**point, self.column: zero})
+            )
+            self._depth_blocks(point, zero, block, base, None, over, adds=True)
+        else:
+            low, stop = self._panels_of(over)
+            base = self._packed(point)
+            first = f.multiply(low, f.i64(self.width))
+            self.copies.panels(f, self.slots, base, point, (first, f.subtract(stop, low)), self.m.vectors)
+            # Panels are counted from the first column of all.
+            base = f.offset(base, f.multiply(f.multiply(low, f.i64(-1)), self.panel_size(self.depth)), self.type)
+            self._depth_blocks(point, zero, block, base, (low, stop))
+        f.ret()
+
+    def _begun(self) -> tuple[dict[int, Value], Value]:
+        """The outer point of the strip, and the number of its block of rows there."""
+        height = self.m.strip_rows
         assert height is not None, "a schedule of strips says how many rows they have"
         point, row = self._place()
-        self.group, self.block = self.larger(self.panels, f.i64(1)), f.i64(self.m.most_tiles)
+        self.group, self.block = self.larger(self.panels, self.f.i64(1)), self.f.i64(self.m.most_tiles)
+        return point, self.f.quotient(row, height)
+
+    def _packed(self, point: dict[int, Value]) -> Value:
+        """Address of the first panel of columns."""
         if self.m.packing is None:
-            base = f.offset(self.frame.workspace, f.i64(self.m.rows_room), self.type)
-        else:
-            base = self.columns(point, (f.i64(0), self.panels), constant(I1, 0))
-        columns, over = None, None
-        if self.skipped is not None and self.m.interval is not None:
-            low, stop = interval_of(self.frame, self.skipped)
-            if self.m.interval is Interval.DEPTH:
-                over = low, stop
-            else:
-                columns = f.quotient(low, self.width), self.ceiling(stop, self.width)
-        self._depth_blocks(point, f.i64(0), f.quotient(row, height), base, columns, over)
-        f.ret()
+            return self.f.offset(self.frame.workspace, self.f.i64(self.m.rows_room), self.type)
+        return self.columns(point, (self.f.i64(0), self.panels), constant(I1, 0))
+
+    def _panels_of(self, columns: tuple[Value, Value]) -> tuple[Value, Value]:
+        """The first panel of some columns and the one behind the last."""
+        return self.f.quotient(columns[0], self.width), self.ceiling(columns[1], self.width)
 
     def _place(self) -> tuple[dict[int, Value], Value]:
         """The outer point of the first row, and the number of the row there."""
-        row_axis = self.m.contraction.row_axes[-1]
-        number, row = self.frame.divided(self.frame.part, self.axis(row_axis))
+        axes = self.m.contraction.row_axes
+        rows = self.axis(axes[-1]) if axes else self.f.i64(1)
+        number, row = self.frame.divided(self.frame.part, rows)
         return self.point_of(number, self.m.contraction.outer), row
 
 
@@ -293,15 +320,26 @@ def write_gemm(request: Request, matrices: Matrices) -> None:
     _Gemm(request, matrices).write()
 
 
-def write_strip_gemm(columns: Request | None, rows: Request, matrices: Matrices, skipped: Skipped | None) -> None:
+def write_strip_gemm(columns: Request | None, rows: Request, matrices: Matrices, interval: IntervalOf) -> None:
     """Write the products of a strip, and what packs the columns of its outer point, into their functions.
 
     Args:
         columns: Whose function packs columns; `None` where that happens at compile time.
         rows: Whose function multiplies.
         matrices: What is multiplied.
-        skipped: What each strip leaves out.
+        interval: What of the columns, or of the reduced axis, a strip needs, if it leaves some out.
     """
     if columns is not None:
-        _StripGemm(columns, matrices, skipped).write_columns()
-    _StripGemm(rows, matrices, skipped).write()
+        _StripGemm(columns, matrices).write_columns()
+    _StripGemm(rows, matrices).write_strip(interval)
+
+
+def write_block_gemm(request: Request, matrices: Matrices, interval: IntervalOf) -> None:
+    """Write the products of a strip with one block of columns, which are packed there, into their function.
+
+    Args:
+        request: Whose function it is.
+        matrices: What is multiplied; sums over the columns of a block add to what the result holds.
+        interval: The block.
+    """
+    _StripGemm(request, matrices).write_block(interval)

@@ -39,3 +39,28 @@ func.func @columns(%q: tensor<4x128x16xf32>, %x: tensor<4x16x32xf32>, %w: tensor
   %y = fuse.batch_matmul %q, %k : (tensor<4x128x16xf32>, tensor<4x16x128xf32>) -> tensor<4x128x128xf32>
   return %y : tensor<4x128x128xf32>
 }
+
+// Keys of any number pass in blocks: softmax and product are one pass, and scores join them.
+// CHECK-LABEL: func.func @decoding
+// CHECK-NEXT: func.call @fused_batch_matmul_multiply_softmax_batch_matmul{{.*}}(
+// CHECK-NEXT: func.return
+func.func @decoding(%q: tensor<4x1x16xf32>, %k: tensor<4x16x?xf32>, %v: tensor<4x?x16xf32>, %scale: tensor<f32>)
+    -> tensor<4x1x16xf32> {
+  %s = fuse.batch_matmul %q, %k : (tensor<4x1x16xf32>, tensor<4x16x?xf32>) -> tensor<4x1x?xf32>
+  %m = fuse.multiply %s, %scale : (tensor<4x1x?xf32>, tensor<f32>) -> tensor<4x1x?xf32>
+  %p = fuse.softmax %m : tensor<4x1x?xf32>
+  %y = fuse.batch_matmul %p, %v : (tensor<4x1x?xf32>, tensor<4x?x16xf32>) -> tensor<4x1x16xf32>
+  return %y : tensor<4x1x16xf32>
+}
+
+// Where the weights are a result, all columns are stored: scores and softmax stay kernels of their own.
+// CHECK-LABEL: func.func @weights_are_a_result
+// CHECK: func.call @fused_softmax{{.*}}(
+// CHECK: func.return
+func.func @weights_are_a_result(%q: tensor<4x8x16xf32>, %k: tensor<4x16x?xf32>, %v: tensor<4x?x16xf32>)
+    -> (tensor<4x8x16xf32>, tensor<4x8x?xf32>) {
+  %s = fuse.batch_matmul %q, %k : (tensor<4x8x16xf32>, tensor<4x16x?xf32>) -> tensor<4x8x?xf32>
+  %p = fuse.softmax %s : tensor<4x8x?xf32>
+  %y = fuse.batch_matmul %p, %v : (tensor<4x8x?xf32>, tensor<4x?x16xf32>) -> tensor<4x8x16xf32>
+  return %y, %p : tensor<4x8x16xf32>, tensor<4x8x?xf32>
+}

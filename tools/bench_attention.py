@@ -2,11 +2,14 @@
 
     python tools/bench_attention.py --torch other/bin/python
     python tools/bench_attention.py plain causal --lengths 512,1024 --strategies cost --threads 1 --rounds 20
+    python tools/bench_attention.py decode1 decode4 --lengths 256,16384 --strategies cost --open --onnxruntime
 
 Each workload is written as IR of its parts (products, scale, mask, softmax), compiled by each strategy, and given the
 same inputs as torch, which runs in a process of its own with the interpreter of `--torch`. Both run in turns, and the
 best time of each counts. Printed are kernels, bytes of intermediate values and workspaces while a call runs, times, the
 ratio to torch (below 1 is faster), and the greatest error of both against f64. Without `--torch` ours alone are timed.
+With `--open` each workload is compiled once more, with lengths that are known when it runs; its ratio is to the program
+of the given lengths. `--onnxruntime` times the same program as an ONNX model, too.
 
 | workload | what | torch's |
 |---|---|---|
@@ -30,6 +33,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -100,9 +105,11 @@ def _rounded(array: np.ndarray, element: str) -> np.ndarray:
     return array
 
 
-def text_of(work: Workload) -> str:
-    """The workload as IR."""
-    h, g, q, n, d, e = work.heads, work.shared, work.queries, work.length, work.size, work.element
+def text_of(work: Workload, *, is_open: bool = False) -> str:
+    """The workload as IR; with `is_open` the length is known when it runs."""
+    h, g, d, e = work.heads, work.shared, work.size, work.element
+    n = "?" if is_open else work.length
+    q = work.least_queries or n
     group = h // g
     front = f"{h}" if group == 1 else f"{g}x{group}"
     scores, queries = f"tensor<{front}x{q}x{n}x{e}>", f"tensor<{front}x{q}x{d}x{e}>"
@@ -122,7 +129,7 @@ def text_of(work: Workload) -> str:
             f"%kg = fuse.reshape %k : (tensor<{g}x{n}x{d}x{e}>) -> {keys}",
             f"%vg = fuse.reshape %v : (tensor<{g}x{n}x{d}x{e}>) -> {keys}",
         ]
-    changed = _changed_scores(work, scores)
+    changed = _changed_scores(work, scores, q, n)
     names = ("%qg", "%kg", "%vg") if group > 1 else ("%q", "%k", "%v")
     lines += [
         f"%kt = fuse.transpose {names[1]}, permutation = {last} : ({keys}) -> {turned}",
@@ -138,14 +145,29 @@ def text_of(work: Workload) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _changed_scores(work: Workload, scores: str) -> list[str]:
+def _positions(name: str, size: int | str, of: str, type: str, axis: int) -> list[str]:
+    """The positions along an axis, from 0, of an argument."""
+    if isinstance(size, int):
+        return [f"{name} = fuse.arange stop = {float(size)} -> tensor<{size}xi64>"]
+    rank, part, number = type.count("x"), f"begin = [{axis}], end = [{axis + 1}]", "tensor<i64>"
+    return [
+        f"{name}s = fuse.shape_of {of} : ({type}) -> tensor<{rank}xi64>",
+        f"{name}a = fuse.strided_slice {name}s, {part} : (tensor<{rank}xi64>) -> tensor<1xi64>",
+        f"{name}n = fuse.reshape {name}a : (tensor<1xi64>) -> tensor<i64>",
+        f"{name}0 = arith.constant dense<0> : tensor<i64>",
+        f"{name}1 = arith.constant dense<1> : tensor<i64>",
+        f"{name} = fuse.dyn_arange {name}0, {name}n, {name}1 : ({number}, {number}, {number}) -> tensor<?xi64>",
+    ]
+
+
+def _changed_scores(work: Workload, scores: str, q: int | str, n: int | str) -> list[str]:
     """What happens between the scale and the softmax, from `%s1` to `%s2`; none if nothing does."""
-    q, n, e = work.queries, work.length, work.element
+    h, g, d, e = work.heads, work.shared, work.size, work.element
     match work.kind:
         case "causal" | "window":
             lines = [
-                f"%i0 = fuse.arange stop = {float(q)} -> tensor<{q}xi64>",
-                f"%j = fuse.arange stop = {float(n)} -> tensor<{n}xi64>",
+                *_positions("%i0", q, "%q", f"tensor<{h}x{q}x{d}x{e}>", 1),
+                *_positions("%j", n, "%k", f"tensor<{g}x{n}x{d}x{e}>", 1),
                 f"%i = fuse.reshape %i0 : (tensor<{q}xi64>) -> tensor<{q}x1xi64>",
                 f"%seen0 = fuse.less_equal %j, %i : (tensor<{n}xi64>, tensor<{q}x1xi64>) -> tensor<{q}x{n}xi1>",
             ]
@@ -297,18 +319,40 @@ class _Ours:
     arrays: list[Any]
     compiled: float
     """Seconds."""
+    is_open: bool = False
     best: float = float("inf")
 
+    def __call__(self) -> Any:
+        """The result."""
+        return self.program(*self.arrays)[0]
 
-def _compiled(work: Workload, strategy: str, threads: int) -> _Ours:
+
+def _compiled(work: Workload, strategy: str, threads: int, *, is_open: bool = False) -> _Ours:
     import fuse_dialect as fd
     from fuse_dialect.dialect.types import element_dtype
 
     start = time.perf_counter()
-    program = fd.compile(fd.parse(text_of(work)), strategy=strategy, threads=threads, cache=False)
+    program = fd.compile(fd.parse(text_of(work, is_open=is_open)), strategy=strategy, threads=threads, cache=False)
     seconds = time.perf_counter() - start
     (dtype,) = {element_dtype(argument.type.element_type) for argument in _arguments(program)}
-    return _Ours(strategy, program, [array.astype(dtype) for array in work.inputs()], seconds)
+    return _Ours(strategy, program, [array.astype(dtype) for array in work.inputs()], seconds, is_open)
+
+
+def _session(work: Workload, threads: int) -> Callable[[], Any]:
+    """A call of onnxruntime."""
+    import onnxruntime
+
+    import fuse_dialect as fd
+
+    how = onnxruntime.SessionOptions()
+    how.intra_op_num_threads, how.log_severity_level = threads, 3
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "attention.onnx"
+        fd.write(fd.parse(text_of(work)), path)
+        session = onnxruntime.InferenceSession(path.read_bytes(), how, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_inputs()]
+    arrays = dict(zip(names, work.inputs(), strict=True))
+    return lambda: session.run(None, arrays)
 
 
 def _arguments(program: Any) -> Any:
@@ -317,26 +361,37 @@ def _arguments(program: Any) -> Any:
 
 def measure(work: Workload, options: argparse.Namespace, peer: Peer | None, threads: int) -> None:
     """Time one workload, and print its rows."""
-    ours = [_compiled(work, strategy, threads) for strategy in options.strategies.split(",")]
+    strategies = options.strategies.split(",")
+    ours = [_compiled(work, strategy, threads) for strategy in strategies]
+    if options.open:
+        ours += [_compiled(work, strategy, threads, is_open=True) for strategy in strategies]
+    session = _session(work, threads) if options.onnxruntime else None
     if peer is not None:
         fields = {name: getattr(work, name) for name in Workload.__slots__}
         peer.ask({"do": "prepare", "work": fields, "threads": threads})
-    theirs = float("inf")
+    theirs = sessions = float("inf")
     # Short calls take turns in groups, so that neither side meets the other's caches each time.
     calls = max(1, min(20, int(2e9 / (work.heads * work.queries * work.length * work.size))))
     for _ in range(options.rounds):
         for each in ours:
-            each.best = min(each.best, _best(lambda each=each: each.program(*each.arrays), calls))
+            each.best = min(each.best, _best(each, calls))
+        if session is not None:
+            sessions = min(sessions, _best(session, calls))
         if peer is not None:
             theirs = min(theirs, peer.ask({"do": "run", "calls": calls}))
     name = f"{work.kind} {work.heads}x{work.queries}x{work.length}x{work.size}"
     error = f", error {peer.ask({'do': 'error'}):.1e}" if peer is not None else ""
     line = f"{name}, {threads} thread{'s' if threads > 1 else ''}:"
     print(f"{line} torch {theirs * 1e3:.3f} ms{error}" if peer is not None else line)
+    if session is not None:
+        print(f"  onnxruntime {sessions * 1e3:9.3f} ms")
+    known = {each.strategy: each.best for each in ours if not each.is_open}
     for each in ours:
-        (result,) = each.program(*each.arrays)
+        result = each()
         kernels = [kernel.family for kernel in each.program.kernels]
         ratio = f", {each.best / theirs:.3f}x" if peer is not None else ""
+        ratio += f", {each.best / sessions:.3f}x onnxruntime" if session is not None else ""
+        ratio += f", {each.best / known[each.strategy]:.3f}x known lengths" if each.is_open else ""
         error = _error(work, result.astype(np.float32))
         print(
             f"  {each.strategy:4s} {each.best * 1e3:9.3f} ms{ratio}, error {error:.1e},"
@@ -355,6 +410,8 @@ def main() -> int:
     parser.add_argument("--threads", default="1,2", help="numbers of threads, one after the other")
     parser.add_argument("--rounds", type=int, default=8, help="turns of both sides")
     parser.add_argument("--torch", metavar="PYTHON", help="interpreter of an environment that has torch and NumPy")
+    parser.add_argument("--open", action="store_true", help="compile with lengths that are known when it runs, too")
+    parser.add_argument("--onnxruntime", action="store_true", help="time onnxruntime in this process, too")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:

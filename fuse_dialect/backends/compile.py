@@ -20,7 +20,7 @@ from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, 
 from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
-from fuse_dialect.backends.runtime.settled import settle
+from fuse_dialect.backends.runtime.settled import has_sizes_to_settle, settle
 from fuse_dialect.backends.runtime.specializing import Sizes
 from fuse_dialect.backends.table import BACKENDS, engine_of, layout_of, machine_of
 from fuse_dialect.backends.threads import usable_threads, warn_of_threads
@@ -105,10 +105,7 @@ def compile_program(
     graph = with_scratch_tensors(graph, kernels)
     for each in kernels:
         each.promises = promises.get(each.name, frozenset())
-    is_open = any(not graph.tensors[tensor].is_static for tensor in graph.inputs)
-    if machine is not None and (
-        is_open or any(each.control is How.MIXED or each.counting_op is not None for each in kernels)
-    ):
+    if machine is not None and has_sizes_to_settle(graph, kernels):
         graph, kernels = settle(graph, kernels)
     program = Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again

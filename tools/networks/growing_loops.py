@@ -16,6 +16,8 @@ F32, I64, BOOL = np.float32, np.int64, np.bool_
 Made = tuple[bytes, Callable[[int, np.random.Generator], list[Any]]]
 D = 32
 """Width of states."""
+END = 7
+"""The token that ends what a decoder writes."""
 
 
 def _sequence(g: Graph, width: int = D, name: str = "x") -> tuple[Value, Value]:
@@ -274,6 +276,68 @@ def beam() -> Made:
     return g.model(), lambda n, rng: [np.array(n)]
 
 
+def until_end(*, has_cache: bool, is_bounded: bool = True) -> Made:
+    """Tokens one by one until one of them is the last, with a cache of what came before or without one."""
+    g = Graph()
+    start = g.input("start", I64, [1])
+    trips = g.input("trips", I64, []) if is_bounded else g.constant(np.array(np.iinfo(I64).max))
+    embedding, w, o = g.weight(50, D), g.weight(D, D), g.weight(D, 50)
+    wk, wv = g.weight(D, D), g.weight(D, D)
+
+    def body(i: Value, token: Value, h: Value, tokens: Value, *cache: Value) -> Any:
+        h = g.Tanh(g.Gather(embedding, token, axis=0) + h @ w)
+        y = h
+        if has_cache:
+            cache = g.Concat(cache[0], h @ wk, axis=0), g.Concat(cache[1], h @ wv, axis=0)
+            y = g.Softmax(h @ g.Transpose(cache[0], perm=[1, 0]), axis=-1) @ cache[1]
+        token = g.ArgMax(y @ o, axis=1, keepdims=0)
+        goes_on = g.And(g.Not(g.Equal(g.Squeeze(token), END)), g.Less(i, 100))
+        return [goes_on, token, h, g.Concat(tokens, token, axis=0), *cache], []
+
+    shapes = [(I64, [1]), (F32, [1, D]), (I64, ["k"])]
+    states = [start, g.constant(np.zeros((1, D))), g.constant(np.zeros(0, I64))]
+    if has_cache:
+        shapes += [(F32, ["k2", D]), (F32, ["k3", D])]
+        states += [g.constant(np.zeros((0, D)))] * 2
+    _, h, tokens, *_ = g.loop(trips, states, body, shapes, goes_on=True)
+    g.output(tokens, g.ReduceMean(g.Gather(embedding, tokens, axis=0), axes=[0], keepdims=0) + h)
+    return g.model(), lambda n, rng: [np.array([n % 50]), np.array(n)][: 1 + is_bounded]
+
+
+def converging() -> Made:
+    """A fixed point, with what led to it."""
+    g = Graph()
+    x = g.input("x", F32, [1, D])
+    w = g.weight(D, D)
+
+    def body(i: Value, h: Value) -> Any:
+        following = g.Tanh(h @ w * 0.5 + x)
+        change = g.ReduceMax(g.Abs(g.Sub(following, h)), keepdims=0)
+        return [g.Greater(change, 1e-3), following], [change, g.Squeeze(following, [0])]
+
+    h, changes, states = g.loop(None, [g.constant(np.zeros((1, D)))], body, [(F32, [1, D])], goes_on=True)
+    g.output(h, changes, g.ReduceMean(states, axes=[0], keepdims=0))
+    return g.model(), lambda n, rng: [(rng.standard_normal((1, D)) * n / 8).astype(F32)]
+
+
+def read_until() -> Made:
+    """Steps of a sequence until a gate closes, and the mean of all steps that were read."""
+    g = Graph()
+    x, t = _sequence(g)
+    w = g.weight(D, D)
+
+    def body(i: Value, h: Value, read: Value) -> Any:
+        h = g.Tanh(_at(g, x, i) + h @ w)
+        closed = g.Greater(g.ReduceMean(h, keepdims=0), 0.3)
+        return [g.Not(closed), h, g.Concat(read, g.Unsqueeze(h, [1]), axis=1)], []
+
+    shapes = [(F32, [1, D]), (F32, [1, "k", D])]
+    states = [g.constant(np.zeros((1, D))), g.constant(np.zeros((1, 0, D)))]
+    h, read = g.loop(t, states, body, shapes, goes_on=True)
+    g.output(h, read, g.Softmax(read @ g.weight(D, D), axis=1))
+    return g.model(), _floats((1, "n", D))
+
+
 def viterbi() -> Made:
     """The best path through 12 tags: forward with pointers, then back."""
     g = Graph()
@@ -471,6 +535,11 @@ LOOPS: dict[str, Callable[[], Made]] = {
     "greedy decoding": lambda: greedy(has_cache=False),
     "greedy decoding, cache": lambda: greedy(has_cache=True),
     "beam decoding": beam,
+    "greedy until the end": lambda: until_end(has_cache=False),
+    "greedy until the end, cache": lambda: until_end(has_cache=True),
+    "greedy without a limit": lambda: until_end(has_cache=True, is_bounded=False),
+    "fixed point": converging,
+    "read until a gate closes": read_until,
     "Viterbi": viterbi,
     "CTC forward": ctc_forward,
     "edit distance": edit_distance,

@@ -126,6 +126,11 @@ class _Model:
                 marked = g.ScatterElements(score, best, np.full(1, 7.0, F32), axis=0)
                 self.rows.append(g.Unsqueeze(marked, [1]) + x)
 
+    def goes_on(self, small: Value, i: Value, limit: int) -> Value:
+        """Whether there is another iteration: the input says it, so that it is the same on any way."""
+        g = self.g
+        return g.And(g.Squeeze(g.Gather(small, g.Min(g.Unsqueeze(i, [0]), [limit]), axis=0)), g.Less(i, limit))
+
     def loop(self) -> None:
         """A loop with states that change their sizes."""
         g, x = self.g, self.source()
@@ -137,6 +142,11 @@ class _Model:
             for _ in range(self.random.integers(1, 3))
         ]
         stacks = bool(self.random.integers(2))
+        ends_early, limit = self.one_of(False, False, True), int(self.random.integers(1, 20))
+        if ends_early and self.one_of(False, False, True):
+            trips = self.one_of(None, g.constant(np.array(FAR)))
+        some = g.Less(g.Squeeze(g.piece(self.x, [0], [1], 1), [1]), 0.9) if ends_early else None
+        small = None if some is None else g.Concat(some, np.ones(limit + 1, np.bool_), axis=0)
         reads = [int(self.random.integers(9)) for _ in range(self.random.integers(1, 3))]
         initial = [g.constant(np.ones((1, D)) * 0.5)]
         shapes: list[tuple[Any, list[Any]]] = [(F32, [1, D])]
@@ -191,9 +201,10 @@ class _Model:
                     case _:
                         state = g.Concat(state * 0.5, g.Relu(h), axis=0)
                 following.append(state)
-            return following, [h] if stacks else []
+            stacked = [h] if stacks else []
+            return ([self.goes_on(small, i, limit), *following] if ends_early else following), stacked
 
-        ends = g.loop(trips, initial, body, shapes)
+        ends = g.loop(trips, initial, body, shapes, goes_on=ends_early)
         ends = ends if isinstance(ends, list) else [ends]
         for kind, end in zip(kinds, ends[1:], strict=False):
             self.rows.append(g.Transpose(end, perm=[1, 0]) if kind == "wide" else end)

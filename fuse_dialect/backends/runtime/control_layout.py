@@ -7,15 +7,18 @@ from fuse_dialect.backends.runtime.arrays import address_of
 from fuse_dialect.backends.runtime.control import LOOP_WORDS, LoopWord
 from fuse_dialect.backends.runtime.control_code import ControlCode, native_control
 from fuse_dialect.backends.runtime.driver import CONTROL
-from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, FlatLoop, Jump
+from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, CountIterations, End, FlatLoop, Jump
 from fuse_dialect.backends.runtime.iteration_matrix import LoopMatrix
 from fuse_dialect.backends.runtime.iteration_table import IterationTable
 from fuse_dialect.backends.runtime.plan import Plan
-from fuse_dialect.backends.runtime.shapes import bytes_of, least_rows
+from fuse_dialect.backends.runtime.shapes import Bound, bytes_of, least_rows
 from fuse_dialect.backends.runtime.size_formulas import SizeFormulas
 from fuse_dialect.backends.runtime.slots import Slots
 from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.dialect.op import Array
+
+_NEVER = 1 << 60
+"""A number of iterations that no loop comes to; sections take numbers of this size."""
 
 
 @dataclass(eq=False, slots=True)
@@ -36,12 +39,22 @@ class ControlLayout:
     """Words that hold the bytes of a tensor, with its number."""
     _rows: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]], init=False)
     """Words that hold the least number of rows of some tensors, with their numbers."""
+    _bounds: dict[int, int] = field(default_factory=dict[int, int], init=False)
+    """Words that hold how often a loop may run that counts its iterations, with its counter."""
+    _ends: dict[int, int] = field(default_factory=dict[int, int], init=False)
+    """Words that hold the number of iterations that ends a run, with the counter of the loop."""
     _tables: dict[int, int] = field(default_factory=dict[int, int], init=False)
     """Words that hold the address of a table of sizes, with the counter of its loop."""
 
     def __post_init__(self) -> None:
         self.left = self.slots.add(0)
         self._code = native_control()
+
+    def add_count(self, step: CountIterations) -> None:
+        """Add the words of a step that counts iterations, but for those in front: `count_iterations` reads them."""
+        loop = self.slots.plan.flow.loops[step.loop].loop
+        self.slots.add_address(loop.counter)
+        self._ends[self.slots.add(_end(self.slots.plan.bounds[loop.counter]))] = loop.counter
 
     def row(
         self, step: Begin | End | Choice | Jump | Copy, around: IterationTable | None = None
@@ -75,20 +88,25 @@ class ControlLayout:
     @property
     def sized(self) -> list[int]:
         """Words that other sizes change; no step writes them."""
-        return [*self._bytes, *self._rows, *self._tables]
+        return [*self._bytes, *self._rows, *self._bounds, *self._ends, *self._tables]
 
     def sizes_in(self, plan: Plan, tables: Sequence[Array]) -> list[int]:
         """What these words are for a plan with the same places, and its `tables_in`."""
         bytes = [plan.sizes[tensor] for tensor in self._bytes.values()]
         rows = [_least_rows(plan, tensors) for tensors in self._rows.values()]
-        return [*bytes, *rows, *map(address_of, tables)]
+        return [*bytes, *rows, *self._counted(plan.bounds), *map(address_of, tables)]
+
+    def _counted(self, bounds: Mapping[int, Bound]) -> list[int]:
+        """How often loops may run, and which numbers end a run."""
+        most = [bounds[counter].iterations for counter in self._bounds.values()]
+        return [*most, *(_end(bounds[counter]) for counter in self._ends.values())]
 
     def formulas_in(self, formulas: SizeFormulas) -> list[int]:
         """What these words are by formulas; 0 for addresses of tables."""
         shapes = formulas.shapes
         bytes = [formulas.bytes[tensor] for tensor in self._bytes.values()]
         rows = [shapes[tensors[0]][0] for tensors in self._rows.values()]
-        return [*bytes, *rows, *[0] * len(self._tables)]
+        return [*bytes, *rows, *self._counted(formulas.bounds), *[0] * len(self._tables)]
 
     def matrices_in(self, formulas: SizeFormulas) -> list[LoopMatrix]:
         """What makes the tables of loops whose sizes change, in the order of `tables_in`.
@@ -142,7 +160,10 @@ class ControlLayout:
             else:
                 slots.add_address(tensor)
         bound = slots.add(_least_rows(slots.plan, loop.rows))
-        if loop.rows and around is None:
+        if loop.is_counted:
+            self._bounds[bound] = loop.counter
+            slots.words[bound] = slots.plan.bounds[loop.counter].iterations
+        elif loop.rows and around is None:
             self._rows[bound] = tuple(loop.rows)
         elif loop.rows and around is not None:
             around.add_rows(bound, loop.rows)
@@ -211,6 +232,10 @@ class ControlLayout:
     def _set_address(self, word: int, number: int) -> None:
         self.slots.words[word] = number
         self.slots.in_slots.append(word)
+
+
+def _end(bound: Bound) -> int:
+    return bound.iterations if bound.ends_run else _NEVER
 
 
 def _least_rows(plan: Plan, tensors: Sequence[int]) -> int:

@@ -13,6 +13,8 @@ class CountWord(IntEnum):
 
 
 COUNT_WORDS = len(CountWord)
+COUNT_ITERATIONS = "fuse_count_iterations"
+"""What says how often a loop has run: it has the address of the loop's counter, then the number that ends a run."""
 KEY_KINDS = (
     "float16",
     "bfloat16",

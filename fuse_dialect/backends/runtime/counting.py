@@ -21,7 +21,7 @@ import numpy as np
 from xdsl.dialects import func
 
 from fuse_dialect.backends.backend import NativeFunction
-from fuse_dialect.backends.runtime.count_words import COUNT_WORDS, KEY_KINDS
+from fuse_dialect.backends.runtime.count_words import COUNT_ITERATIONS, COUNT_WORDS, KEY_KINDS
 from fuse_dialect.backends.runtime.single_ops import single_op
 from fuse_dialect.backends.types import OPEN, Shape, TensorType
 from fuse_dialect.dialect.op import Array, FuseOp
@@ -221,7 +221,17 @@ def _count_code() -> Any:
     from fuse_dialect.backends.runtime.counting_code import counting_text
     from fuse_dialect.backends.runtime.size_code import FOLLOW_SECTION
 
-    return load(compile_object(counting_text()), [FOLLOW_SECTION, *(name for name, _ in _COUNTED.values())])
+    names = [FOLLOW_SECTION, COUNT_ITERATIONS, *(name for name, _ in _COUNTED.values())]
+    return load(compile_object(counting_text()), names)
+
+
+def iterations_counter() -> int:
+    """The address of the function that says how often a loop has run, see `counting_code`.
+
+    Raises:
+        ModuleNotFoundError: llvmlite is not installed.
+    """
+    return _count_code().addresses[COUNT_ITERATIONS]
 
 
 @Once

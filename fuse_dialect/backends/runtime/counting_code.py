@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fuse_dialect.backends.assembler.builder import Function, Module, Parameter
 from fuse_dialect.backends.assembler.values import F32, F64, I1, I8, I16, I32, I64, PTR, Type, Value, constant
 from fuse_dialect.backends.assembler.word_sort import sort_function
-from fuse_dialect.backends.runtime.count_words import KEY_KINDS, CountWord
+from fuse_dialect.backends.runtime.count_words import COUNT_ITERATIONS, COUNT_WORDS, KEY_KINDS, CountWord
 from fuse_dialect.backends.runtime.size_code import FOLLOW_SECTION, at, write_sections
 from fuse_dialect.backends.types import STOP
 from fuse_dialect.loops.orders import RUN
@@ -25,6 +25,7 @@ def counting_text() -> str:
     write_sections(module)
     _write_follow(module)
     _write_key(module)
+    _function(module, COUNT_ITERATIONS, _iterations)
     _function(module, "fuse_count_argwhere", _argwhere)
     _function(module, "fuse_count_topk", _topk)
     _function(module, "fuse_count_unique", _unique)
@@ -73,6 +74,14 @@ def _write_follow(module: Module) -> None:
     )
     f.store(count, at(f, atoms, f.load(I64, section)))
     f.ret(f.call(FOLLOW_SECTION, I64, [at(f, section, 1), cells, atoms]))
+
+
+def _iterations(call: _Call) -> Value:
+    """How often a loop has run; negative where it might have gone on."""
+    f = call.f
+    count = f.load(I64, f.load(PTR, at(f, call.slots, COUNT_WORDS)))
+    is_known = f.compare("slt", count, f.load(I64, at(f, call.slots, COUNT_WORDS + 1)))
+    return f.select(is_known, count, f.i64(-1))
 
 
 def _argwhere(call: _Call) -> Value:

@@ -101,6 +101,8 @@ class Loop:
     """Ops of one iteration, as the limit of a run counts them: `loop_costs`."""
     number: int | None = None
     """In the body: the number of the iteration again, as something that sizes follow from; `None` if none do."""
+    is_counted: bool = False
+    """Whether native code counts the iterations until a condition ends the loop; sizes of results follow from that."""
 
     @property
     def tensors(self) -> "list[int]":
@@ -151,6 +153,11 @@ class Call:
                 return (self.control.calls,)
             case Branch():
                 return self.control.calls
+
+
+def counts(call: Call, how: How) -> bool:
+    """Whether sizes follow from what a call counts while it runs."""
+    return how is How.COUNT or (isinstance(call.control, Loop) and call.control.is_counted)
 
 
 @dataclass(frozen=True, slots=True)

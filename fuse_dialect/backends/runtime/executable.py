@@ -15,9 +15,11 @@ from fuse_dialect.backends.runtime.arena import rounded_up
 from fuse_dialect.backends.runtime.arrays import address_of, own_arrays
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.control_layout import ControlLayout
+from fuse_dialect.backends.runtime.count_words import COUNT_WORDS
+from fuse_dialect.backends.runtime.counting import iterations_counter
 from fuse_dialect.backends.runtime.driver import CONTROL, PARALLEL, ROW
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
-from fuse_dialect.backends.runtime.flow import Begin, End
+from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, CountIterations, End, Jump
 from fuse_dialect.backends.runtime.iteration_matrix import LoopMatrix
 from fuse_dialect.backends.runtime.iteration_table import IterationTable
 from fuse_dialect.backends.runtime.moves import longest_record
@@ -227,8 +229,7 @@ class Executable(Walk):
                 flags = CONTROL if kernel.checked else PARALLEL * is_parallel
                 self._rows.append((kernel.checked or kernel.address, self._add_slots(index, part), flags))
             elif part == 0:
-                assert self._control is not None, "a plan with control steps has their layout"
-                self._rows.append(self._control.row(step, self._around.get(index)))
+                self._rows.append(self._control_row(step, self._around.get(index)))
             else:
                 self._rows.append((0, 0, CONTROL))  # only the caller's own table is walked
         if part == 0:
@@ -264,11 +265,7 @@ class Executable(Walk):
             # The record lies behind the addresses and the word of a workspace.
             slots.add(compiled.leading_words + len(call.arguments) + len(call.results) + 1)
         if compiled.how is How.COUNT:
-            if part == 0:
-                self._sections.append(len(slots))
-            slots.add(0)
-            slots.add_address_of_word(0)
-            slots.add_address_of_word(self._atoms_at)
+            self._add_section(is_new=part == 0)
         for position, tensor in enumerate((*call.arguments, *call.results)):
             packing = kernel.packings.get(position) if position < len(call.arguments) else None
             if packing is None:
@@ -286,6 +283,32 @@ class Executable(Walk):
             self._sized.append((call.results[0], len(slots), room))
         slots.add(*words, *[0] * (room - len(words)))
         return start
+
+    def _control_row(
+        self, step: Begin | End | CountIterations | Choice | Jump | Copy, around: IterationTable | None
+    ) -> tuple[int, int, int]:
+        """Function, first word and flags of a step that is no call, see `ControlLayout.row`."""
+        assert self._control is not None, "a plan with control steps has their layout"
+        if isinstance(step, CountIterations):
+            return iterations_counter(), self._add_count(step), CONTROL
+        return self._control.row(step, around)
+
+    def _add_count(self, step: CountIterations) -> int:
+        """Place of the first slot of a step that counts iterations."""
+        assert self._control is not None, "a loop has a layout"
+        start = self._slots.add(COUNT_WORDS)
+        self._add_section(is_new=True)
+        self._control.add_count(step)
+        return start
+
+    def _add_section(self, *, is_new: bool) -> None:
+        """Add the words of what counts between its first word and its addresses."""
+        slots = self._slots
+        if is_new:
+            self._sections.append(len(slots))
+        slots.add(0)
+        slots.add_address_of_word(0)
+        slots.add_address_of_word(self._atoms_at)
 
     def _most_words(self, call: Call) -> int:
         """How long the record of a move may be, whatever the sizes are."""
@@ -312,7 +335,10 @@ class Executable(Walk):
         """How the function runs for these sizes."""
         if self._plan is None:
             assert self._found is not None, "the plan follows from formulas"
-            self._plan = self._laid_out.resized(self._found.resolved(self.graph))
+            resolved = self._found.resolved(self.graph)
+            # Formulas behind a count say nothing of iterations: these are over then, and nobody asks for their sizes.
+            resolved.iterations = resolved.iterations or {**self._laid_out.iterations}
+            self._plan = self._laid_out.resized(resolved)
             assert self._plan is not None, "these sizes fit"
         return self._plan
 
@@ -386,7 +412,7 @@ class Executable(Walk):
             words += self._control.formulas_in(formulas)
         # What follows from a count is written to words of the frame, to no table of iterations and no settled value.
         has_late = any(map(formulas.is_late, self._slots.settled.values()))
-        if len(formulas.late.counts) != len(self._sections) or has_late or (self._sections and formulas.loops):
+        if len(formulas.late.counts) != len(self._sections) or has_late:
             return None
         for tensor in self._slots.own:
             value = formulas.values[tensor]
@@ -441,10 +467,13 @@ class Executable(Walk):
         if isinstance(step, Call):
             if self.primitives[step.kernel].how is How.COUNT:
                 raise CountsDifferError
-            told = self.after(frame)
+            # What runs in a loop whose sizes change follows from no count; only the plan for most rows has its sizes.
+            told = self if first + ended in self._around else self.after(frame)
             told._raise_fault(
                 step, int(frame.table[row + ended, 1]), told._shapes_at(frame, first + ended, row - first)
             )
+        if isinstance(step, CountIterations):
+            raise CountsDifferError
         assert isinstance(step, Begin | End), "loops and kernels with faults alone end a run"
         raise self.primitives[self.plan.flow.loops[step.loop].call.kernel].too_long()
 

@@ -181,7 +181,8 @@ class Executables:
                 if not self.resolver.counts_rows:
                     return laid_out
                 sizes = laid_out.sizes_by(number, found)
-            if sizes is not None:
+            # What the layout took to be the most and what formulas take it to be are the same, or nothing is run.
+            if sizes is not None and sizes.fits:
                 return laid_out.resized_by(found, sizes)
         return None
 

@@ -1,6 +1,7 @@
 """The calls of a function as one list of steps, in which loops and branches are steps that jump.
 
-1. A loop is its begin, the steps of its body, its end, and copies of the last states to its results.
+1. A loop is its begin, the steps of its body, its end, and copies of the last states to its results. Behind the end
+   stands what counts the iterations, where a condition may end the loop and results are as large as that is late.
 2. A branch is a step that may jump, the steps of one region, a jump behind the other, and the steps of that. Both copy
    what they yield to the results.
 3. A value of the body that is stacked is written to its row of the stack at once. One that becomes a state is written
@@ -56,7 +57,14 @@ class Jump:
     steps: int
 
 
-Step: TypeAlias = Call | Copy | Begin | End | Choice | Jump
+@dataclass(frozen=True, slots=True)
+class CountIterations:
+    """Says how often a loop has run, for sizes that follow from it."""
+
+    loop: int
+
+
+Step: TypeAlias = Call | Copy | Begin | End | CountIterations | Choice | Jump
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,8 @@ class Flow:
             case End():
                 flat = self.loops[step.loop]
                 numbers = [flat.loop.goes_on, *(following for _, _, following in flat.states)]
+            case CountIterations():
+                numbers = [self.loops[step.loop].loop.counter]
             case Choice():
                 numbers = [step.condition]
             case Jump():
@@ -234,6 +244,8 @@ class _Flattening:
             changed.append((state, result))
         end = len(self.steps)
         self.steps.append(End(number))
+        if loop.is_counted:
+            self.steps.append(CountIterations(number))  # before the copies: it says how much they copy
         # Condition 1: a loop that never runs comes here, too, and its states are then what it began with.
         self.steps += [Copy(state, result) for state, result in changed]
         exit = len(self.steps) - 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, Loop
-from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS, SizeResolver
+from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS, Bound, SizeResolver
 from fuse_dialect.backends.runtime.size_formulas import (
     NUMBER,
     Inside,
@@ -82,6 +82,7 @@ def trace_sizes(
         values=tracing.values,
         words=tracing.words,
         loops=tracing.loops,
+        bounds=tracing.bounds,
         late=LateAtoms.of(tracing.trace, tracing.counted),
     )
 
@@ -115,6 +116,9 @@ def _trace_loop(tracing: Tracing, loop: Loop) -> list[Shape] | None:
     if any(shape[0] != rows[0][0] for shape in rows):
         return None
     count = _count(tracing, loop, rows)
+    if loop.is_counted:
+        bound = tracing.bounds[loop.counter] = _bound(tracing, loop, rows)
+        count = bound.iterations
     if count is None and loop.stacked:
         return None
     if loop.number is None and loop.counter not in tracing.resolver.changing:
@@ -124,7 +128,9 @@ def _trace_loop(tracing: Tracing, loop: Loop) -> list[Shape] | None:
             return None
         following = [tracing.shapes[tensor] for tensor in loop.following]
         if _are_equal(following, initial):
-            return [*initial, *((0 if count is None else count, *shape) for shape in _stacked(tracing, loop))]
+            stacked = _stacked(tracing, loop)
+            number = tracing.count(count) if loop.is_counted and count is not None else count or 0
+            return [*initial, *((number, *shape) for shape in stacked)]
         before.restore(tracing)
     if count is None or tracing.is_iterating or tracing.counted:
         return None  # the table of its iterations is made before the function runs
@@ -151,13 +157,18 @@ def _count(tracing: Tracing, loop: Loop, rows: Sequence[Shape]) -> int | None:
     return count
 
 
+def _bound(tracing: Tracing, loop: Loop, rows: Sequence[Shape]) -> Bound:
+    """How often a loop may run that counts its iterations."""
+    limit = None if loop.limit is None else tracing.number_of(loop.limit)
+    return Bound.of(rows[0][0] if rows else None, limit)
+
+
 def _trace_iterations(tracing: Tracing, loop: Loop, initial: Sequence[Shape], count: int) -> list[Shape] | None:
     before = _Before.of(tracing)
     steps = _steps(tracing, loop, initial)
     before.restore(tracing)
     if steps is None:
         return None
-    ends = [_after(shape, step, count) for shape, step in zip(initial, steps, strict=True)]
     kinds: list[IterationFormulas] = []
     stacked: list[Shape] | None = None
     left = list(range(_value(count)))
@@ -180,7 +191,9 @@ def _trace_iterations(tracing: Tracing, loop: Loop, initial: Sequence[Shape], co
     for tensor in loop.tensors:
         if not own.isdisjoint(_atoms(tracing.bytes[tensor])):
             tracing.bytes[tensor] = 0  # the kinds say how many
-    return [*ends, *((count, *shape) for shape in stacked or ())]
+    number = tracing.count(count) if loop.is_counted else count
+    ends = [_after(shape, step, number) for shape, step in zip(initial, steps, strict=True)]
+    return [*ends, *((number, *shape) for shape in stacked or ())]
 
 
 def _steps(tracing: Tracing, loop: Loop, initial: Sequence[Shape]) -> list[Shape] | None:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from fuse_dialect.backends.runtime.arena import ALIGNMENT, Lifetime, arrange, most_live_bytes
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.flow import Flow, flatten
-from fuse_dialect.backends.runtime.shapes import IterationSizes, Resolved
+from fuse_dialect.backends.runtime.shapes import Bound, IterationSizes, Resolved
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.dialect.op import Array
@@ -89,6 +89,8 @@ class Plan:
     """Bytes that each tensor may have where it is: the same plan serves other sizes, if none takes more."""
     iterations: Mapping[int, IterationSizes] = field(default_factory=dict[int, IterationSizes])
     """Of loops whose sizes change, by their counter."""
+    bounds: Mapping[int, Bound] = field(default_factory=dict[int, Bound])
+    """Of loops that count their iterations, by their counter."""
 
     def resized(self, resolved: Resolved) -> "Plan | None":
         """The plan for other sizes of the same function; `None` if they need one of their own."""
@@ -104,6 +106,7 @@ class Plan:
             values=resolved.values,
             words=resolved.words,
             iterations=resolved.iterations,
+            bounds=resolved.bounds,
         )
 
     def with_copies(self, of_graph: Sequence[Item]) -> list[Item]:
@@ -189,6 +192,7 @@ def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How]) -> Plan
         words=resolved.words,
         room=room,
         iterations=resolved.iterations,
+        bounds=resolved.bounds,
     )
 
 

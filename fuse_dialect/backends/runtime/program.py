@@ -136,7 +136,8 @@ class Program(Portable):
         self._counting = self._sizes.counting
         if self._is_static:
             self._specializations = None  # nothing is open that a call could say
-            self._static = self._executable(self._shapes)
+            # A number that an input says comes with each call.
+            self._static = None if self._counting else self._executable(self._shapes)
             if self._static is not None and not self._is_part:
                 self._constants.seal()
 
@@ -438,7 +439,7 @@ class Program(Portable):
         """What runs each primitive, in order of the first call."""
         from fuse_dialect.backends.runtime.profiling import kernel_reports
 
-        executable = self._executable(self._shapes) if self._is_static else None
+        executable = self._executable(self._shapes) if self._is_static and not self._counting else None
         shapes: Sequence[Shape] = [type.shape for type in self._graph.tensors]
         if executable is not None and not executable.is_counted:
             shapes = executable.plan.shapes

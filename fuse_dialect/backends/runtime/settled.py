@@ -14,6 +14,8 @@
    sizes: kernels that read such numbers as elements keep the calls that compute them. What is settled and needs nothing
    of the loop goes in front of it.
 7. Other calls inside loops and branches stay as they are. So does a loop in which something is left to NumPy.
+8. A loop that a condition ends has room for as many iterations as there may be. It counts them, and sizes of its
+   results follow from the count, as behind an op that counts. That is so outside of other loops, where there is one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +26,7 @@ import numpy as np
 from xdsl.ir import Block, BlockArgument, Operation
 
 from fuse_dialect.backends.runtime.counting import SCRATCH, count_kernel
-from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop
+from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop, counts
 from fuse_dialect.backends.runtime.moves import Movement, move_kernel, movement, moves_elements
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.size_arithmetic import sizes_of_results, static_shapes
@@ -40,11 +42,21 @@ MOST_ELEMENTS = 4096
 """Of a constant that counts as settled."""
 
 
+def has_sizes_to_settle(graph: EntryGraph, compiled: Sequence[Compiled]) -> bool:
+    """Whether types leave sizes open that `settle` may find."""
+    if any(not graph.tensors[tensor].is_static for tensor in graph.inputs):
+        return True
+    if any(each.control is How.MIXED or each.counting_op is not None for each in compiled):
+        return True
+    loops = [call.control for call in graph.calls if isinstance(call.control, Loop)]
+    return any(_ends_by_condition(loop) and loop.stacked for loop in loops)
+
+
 def settle(graph: EntryGraph, compiled: Sequence[Compiled]) -> tuple[EntryGraph, list[Compiled]]:
     """The function with calls marked that a plan settles, and what runs its primitives.
 
     Args:
-        graph: The function; some size of its arguments is open.
+        graph: The function; `has_sizes_to_settle` says that some are open.
         compiled: What runs its primitives.
 
     Complexity: linear in the number of calls and arguments.
@@ -79,7 +91,7 @@ class _Settling:
     def calls(self, call: Call) -> list[Call]:
         """A call of the function, and what goes in front of it."""
         call = self.call(call)
-        if self.compiled[call.kernel].how is How.COUNT or not self.late.isdisjoint(call.arguments):
+        if counts(call, self.compiled[call.kernel].how) or not self.late.isdisjoint(call.arguments):
             self.late.update(call.results)
         front, self.in_front, self.inside = self.in_front, [], set()
         return [*front, call]
@@ -134,8 +146,11 @@ class _Settling:
         """The call of a loop whose sizes follow from the number of the iteration (6), or as it was."""
         own = self.compiled[call.kernel]
         has_reason = own.how in (How.MIXED, How.NUMPY) or any(map(self._is_moved, loop.calls))
-        if not has_reason or loop.goes_on is not None or loop.condition is not None:
+        is_counted = _ends_by_condition(loop)
+        if not has_reason and not (is_counted and loop.stacked):
             return call
+        if is_counted and self.inside:
+            return call  # (8) a count of each iteration around it
         before = len(self.compiled), len(self.tensors), len(self.in_front)
         self.inside.update(loop.tensors, (loop.counter,))
         number = self._new(loop.counter)
@@ -153,7 +168,7 @@ class _Settling:
             call,
             kernel=len(self.compiled) - 1,
             arguments=(*call.arguments, *front),
-            control=replace(loop, calls=tuple(calls), number=number if is_read else None),
+            control=replace(loop, calls=tuple(calls), number=number if is_read else None, is_counted=is_counted),
         )
 
     def _body(self, loop: Loop, number: int) -> list[Call]:
@@ -244,14 +259,21 @@ class _Settling:
 
 
 def _without_unread(calls: Sequence[Call], loop: Loop, sizes: Mapping[int, int]) -> list[Call]:
-    """The calls of a body without those of which only sizes are read, which other calls compute (6)."""
-    read = {*loop.following, *loop.stacked}
+    """The calls of a body without those of which only sizes are read, which other calls compute (6), and without those
+    that compute what nobody reads as sizes.
+    """
+    read = {*loop.following, *loop.stacked, *([] if loop.goes_on is None else [loop.goes_on])}
+    computed = {*sizes, *sizes.values()}
     kept: list[Call] = []
     for call in reversed(calls):
-        if not sizes.keys() >= {*call.results} or not read.isdisjoint(call.results):
+        if not computed >= {*call.results} or not read.isdisjoint(call.results):
             kept.append(call)
             read.update(call.arguments)
     return kept[::-1]
+
+
+def _ends_by_condition(loop: Loop) -> bool:
+    return loop.goes_on is not None or loop.condition is not None
 
 
 def _is_sized_alone(argument: BlockArgument) -> bool:

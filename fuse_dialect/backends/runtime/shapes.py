@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.runtime.control import ENDLESS
 from fuse_dialect.backends.runtime.counting import Counting
-from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
+from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop, counts
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import inferred_shapes, settled_movement, stand_in
 from fuse_dialect.backends.types import Shape, TensorType
@@ -21,6 +21,8 @@ MOST_SEEN = 4096
 """Calls that are remembered."""
 MOST_ITERATIONS = 4096
 """Of a loop whose sizes change; each of them is kept."""
+MOST_COUNTED = 512
+"""Iterations that a loop has room for which a condition ends, where nothing else says how many there are at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,36 @@ class Resolved:
     """What each native call is told of sizes, by its first result: those by name, or the record of a move."""
     iterations: dict[int, IterationSizes] = field(default_factory=dict[int, IterationSizes])
     """Of loops whose sizes change, by their counter; the rest here is then what is largest, or comes last."""
+    bounds: dict[int, "Bound"] = field(default_factory=dict[int, "Bound"])
+    """Of loops that count their iterations, by their counter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How often a loop may run that a condition ends."""
+
+    iterations: int
+    """There is room for so many."""
+    ends_run: bool
+    """Whether the loop might have gone on: a run that comes so far ends, and the function runs step by step."""
+
+    @staticmethod
+    def of(rows: int | None, limit: int | None) -> "Bound":
+        """That of a loop.
+
+        Args:
+            rows: How many rows it takes; `None` if it takes none.
+            limit: Its greatest number of iterations; `None` if there is none, or it is not known.
+        """
+        if rows is not None:
+            return Bound(rows if limit is None or rows <= limit else _positive(limit), ends_run=False)
+        if limit is not None and limit <= MOST_ITERATIONS:
+            return Bound(_positive(limit), ends_run=False)
+        return Bound(MOST_COUNTED, ends_run=True)
+
+
+def _positive(number: int) -> int:
+    return number if number > 0 else 0  # by a comparison, which a trace notes
 
 
 class SizeResolver:
@@ -75,7 +107,7 @@ class SizeResolver:
             for call in graph.calls
         )
         """Whether sizes are known only while the function runs, whatever those of the inputs are."""
-        self.counts_rows = any(primitives[call.kernel].how is How.COUNT for call in graph.calls)
+        self.counts_rows = any(counts(call, primitives[call.kernel].how) for call in graph.calls)
         """Whether native code counts rows: what is found here then is for as many as there can be."""
         if self.counts_rows and any(primitives[call.kernel].how in (How.NUMPY, How.MIXED) for call in graph.calls):
             # Python runs it on arrays, which are as large as they are.
@@ -337,6 +369,9 @@ class _Resolving:
             self.set_shape(tensor, shape[1:])
         values = {**self.found.values, **self.limits} if self.limits else self.found.values
         count = iterations(self.graph, loop, self.shapes, values)
+        if loop.is_counted:
+            bound = self.found.bounds[loop.counter] = self._bound(loop, values)
+            count = bound.iterations
         if len({shape[0] for shape in rows}) > 1 or (count is None and loop.stacked):
             return None
         if loop.number is None and loop.counter not in self.changing:
@@ -348,6 +383,12 @@ class _Resolving:
                 return [*initial, *((count or 0, *shape) for shape in self._of(loop.stacked))]
         # Without an iteration nothing says how large a row of a stack would be.
         return self._iterate(loop, initial, count) if count else None
+
+    def _bound(self, loop: Loop, values: Mapping[int, Array]) -> Bound:
+        """How often a loop may run that counts its iterations."""
+        limit = None if loop.limit is None else values.get(loop.limit, self.graph.constants.get(loop.limit))
+        rows = [self.shapes[tensor][0] for tensor in loop.rows]
+        return Bound.of(min(rows, default=None), None if limit is None else int(limit.reshape(())))
 
     def _iterate(self, loop: Loop, initial: Sequence[Shape], count: int) -> list[Shape] | None:
         """The sizes of the results of a loop whose sizes change; they are found for one iteration after the other."""
@@ -401,7 +442,7 @@ def late_tensors(graph: EntryGraph, primitives: Sequence[Compiled]) -> set[int]:
     """Tensors whose sizes or elements follow from what calls count."""
     late: set[int] = set()
     for call in graph.calls:
-        if primitives[call.kernel].how is How.COUNT or not late.isdisjoint(call.arguments):
+        if counts(call, primitives[call.kernel].how) or not late.isdisjoint(call.arguments):
             late.update(call.results)
     return late
 

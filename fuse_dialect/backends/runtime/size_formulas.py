@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph
-from fuse_dialect.backends.runtime.shapes import Resolved, SizeResolver
+from fuse_dialect.backends.runtime.shapes import Bound, Resolved, SizeResolver
 from fuse_dialect.backends.runtime.traced_sizes import (
     Quotient,
     Relation,
@@ -133,6 +133,8 @@ class SizeFormulas:
     words: Mapping[int, Sequence[int]]
     loops: Sequence[LoopFormulas] = ()
     """Those whose sizes change."""
+    bounds: Mapping[int, Bound] = field(default_factory=dict[int, Bound])
+    """Of loops that count their iterations, by their counter."""
     late: LateAtoms = field(default_factory=LateAtoms)
 
     def is_late(self, tensor: int) -> bool:
@@ -251,4 +253,8 @@ class FoundSizes:
             [self.number(count) for count in formulas.bytes],
             {tensor: self.value_of(graph, tensor) for tensor in formulas.values},
             {tensor: [self.number(word) for word in words] for tensor, words in formulas.words.items()},
+            bounds={
+                counter: Bound(self.number(bound.iterations), bound.ends_run)
+                for counter, bound in formulas.bounds.items()
+            },
         )

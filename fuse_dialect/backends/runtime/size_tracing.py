@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import settled_movement
-from fuse_dialect.backends.runtime.shapes import Given, SizeResolver, bytes_of, counting_of, known_bytes
+from fuse_dialect.backends.runtime.shapes import Bound, Given, SizeResolver, bytes_of, counting_of, known_bytes
 from fuse_dialect.backends.runtime.size_formulas import (
     Asked,
     Counted,
@@ -58,6 +58,8 @@ class Tracing:
     loops: list[LoopFormulas] = field(default_factory=list[LoopFormulas])
     counted: list[int] = field(default_factory=list[int])
     """Atoms that are counts: the function says them while it runs."""
+    bounds: dict[int, Bound] = field(default_factory=dict[int, Bound])
+    """Of loops that count their iterations, by their counter."""
     is_iterating: bool = False
     """Whether a loop whose sizes change is around what is traced."""
 
@@ -161,12 +163,16 @@ class Tracing:
     def _counted(self, call: Call, compiled: Compiled, arguments: Sequence[Shape]) -> Given:
         """What a call gives that counts: the count is an atom."""
         counting = counting_of(self.resolver.graph, call, compiled, arguments)
-        bound = counting.bound.value if isinstance(counting.bound, TracedSize) else counting.bound
+        return Given(counting.shapes(self.count(counting.bound)), words=counting.words)
+
+    def count(self, most: int) -> int:
+        """A new atom that the function counts, of which the most that it can be is known."""
+        bound = most.value if isinstance(most, TracedSize) else most
         # Some number that no other size is likely to be, so that few conditions hold by chance.
         count = self.trace.atom(min(bound, bound // 2 + 1 + len(self.counted)))
-        self.trace.derived.append(Counted(counting.bound))
+        self.trace.derived.append(Counted(most))
         self.counted.append(len(self.trace.values) - 1)
-        return Given(counting.shapes(count), words=counting.words)
+        return count
 
     def _value(self, tensor: int) -> Array | None:
         """Elements of a settled value or a constant.

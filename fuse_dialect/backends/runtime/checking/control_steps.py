@@ -9,6 +9,7 @@ from fuse_dialect.backends.runtime.checking.contents import content_of
 from fuse_dialect.backends.runtime.checking.program_meaning import MOST_TRIPS, Meaning
 from fuse_dialect.backends.runtime.checking.symbolic_memory import SymbolicMemory
 from fuse_dialect.backends.runtime.control import RECORD_WORDS, WORD, LoopWord
+from fuse_dialect.backends.runtime.count_words import COUNT_WORDS
 from fuse_dialect.checked import CheckError
 
 _COUNTER = "the counter of a loop"
@@ -26,19 +27,20 @@ class ControlSteps:
         """Whether the i1 at an address is true; so it is without one."""
         return not address or self.meaning.decisions.truth(self.memory.read(address, 1, what))
 
-    def begin(self, descriptor: int) -> int:
-        """Begin a loop: how many steps to go on by."""
+    def begin(self, descriptor: int, *, is_begun: bool) -> int:
+        """Begin a loop, in any case or as its words say: how many steps to go on by."""
         words = self.memory.words
         self._count(descriptor, 0)
         count = min(words[descriptor + LoopWord.BOUND], MOST_TRIPS)
         if limit := words[descriptor + LoopWord.LIMIT]:
             count = min(count, self.meaning.decisions.trips(self.memory.read(limit, WORD, "the limit of a loop")))
+        count = max(count, int(is_begun))
         words[descriptor + LoopWord.COUNT] = count
         self._move(descriptor, 0)
         self._turn(descriptor)
         self._follow(descriptor, 0)
         enters = self.holds(words[descriptor + LoopWord.BEGINS], _CONDITION) and count > 0
-        return 1 if enters else words[descriptor + LoopWord.ROWS] + 2
+        return 1 if enters or is_begun else words[descriptor + LoopWord.ROWS] + 2
 
     def end(self, descriptor: int) -> int:
         """End an iteration: how many steps to go on by, or back."""
@@ -53,9 +55,17 @@ class ControlSteps:
         self._move(descriptor, trip)
         return -words[descriptor + LoopWord.ROWS]
 
+    def count(self, slots: int) -> int:
+        """Say how often a loop has run; all sizes here are those of the most iterations."""
+        self._trips_at(self.memory.words[slots + COUNT_WORDS], MOST_TRIPS)
+        return 1
+
     def _trip(self, descriptor: int) -> int:
-        found = self.memory.read(self.memory.words[descriptor + LoopWord.COUNTER], WORD, _COUNTER)
-        for trip in range(MOST_TRIPS):
+        return self._trips_at(self.memory.words[descriptor + LoopWord.COUNTER], MOST_TRIPS - 1)
+
+    def _trips_at(self, address: int, most: int) -> int:
+        found = self.memory.read(address, WORD, _COUNTER)
+        for trip in range(most + 1):
             if found == content_of(self.meaning.iteration(trip), WORD):
                 return trip
         raise CheckError(f"{_COUNTER} is {self.memory.told(found)} at the end of an iteration")  # (4)

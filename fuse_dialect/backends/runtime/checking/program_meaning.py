@@ -6,6 +6,7 @@ stack that belong to other iterations are unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from fuse_dialect.backends.runtime.checking.contents import UNKNOWN, Atoms, Content, Piece, content_of, joined, part
@@ -61,6 +62,8 @@ class Meaning:
     """The tensors that are constants; whoever runs the graph may have dropped their elements."""
     atoms: Atoms
     decisions: Decisions
+    begun: AbstractSet[int] = frozenset()
+    """Loops that are taken to begin, by their counter: of those whose sizes change the plan has no others."""
     values: dict[int, Content] = field(default_factory=dict[int, Content])
     """Of each tensor that is known so far."""
 
@@ -117,6 +120,8 @@ class Meaning:
             trips = min(trips, self.decisions.trips(values[loop.limit]))
         if loop.condition is not None and not truth(values[loop.condition]):
             trips = 0
+        if loop.counter in self.begun:
+            trips = max(trips, 1)
         states = [values[tensor] for tensor in loop.initial]
         stacks: list[list[Content]] = [[] for _ in loop.stacked]
         for trip in range(trips):

@@ -12,8 +12,8 @@ the function says what each step must find. Checked is, at each step:
 In the end each output has its content. A workspace holds nothing after its step.
 
 Where sizes grow with the iterations of a loop, each of them is taken to have the largest ones: what keeps these apart
-keeps others apart. A plan in which some become smaller is not checked: what few iterations leave says nothing of the
-size that a state has in the end.
+keeps others apart. Such a loop is taken to have one iteration at least. A plan in which some sizes become smaller is
+not checked: what few iterations leave says nothing of the size that a state has in the end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ from fuse_dialect.backends.runtime.checking.control_steps import ControlSteps
 from fuse_dialect.backends.runtime.checking.program_meaning import RUNS, Decisions, Event, Meaning
 from fuse_dialect.backends.runtime.checking.symbolic_memory import SymbolicMemory
 from fuse_dialect.backends.runtime.entry_graph import Loop
-from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, Jump
+from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, CountIterations, End, Jump
 from fuse_dialect.backends.runtime.plan import Home
 from fuse_dialect.backends.runtime.shapes import IterationSizes, SizeResolver
 from fuse_dialect.backends.runtime.walk import WORD
@@ -106,6 +106,7 @@ class _Walk:
             ],
             Atoms(),
             Decisions(run, numbers),
+            plan.iterations.keys(),
         )
         for tensor, packing, array in executable.constants.forms():
             if packing is None and array.dtype == np.int64 and array.size == 1:
@@ -197,14 +198,17 @@ class _Walk:
         while 0 <= at < rows:
             slots = self.table.rows[row + at][1]
             match self.plan.flow.steps[first + at]:
-                case Begin():
-                    at += self.steps.begin(slots)
+                case Begin(loop=number):
+                    counter = self.plan.flow.loops[number].loop.counter
+                    at += self.steps.begin(slots, is_begun=counter in self.plan.iterations)
                 case End():
                     at += self.steps.end(slots)
                 case Choice():
                     at += 1 if self.steps.holds(words[slots], "a condition") else words[slots + 1]
                 case Jump():
                     at += words[slots]
+                case CountIterations():
+                    at += self.steps.count(slots)
                 case Copy():
                     size = words[slots + 2]
                     content = self.memory.read(words[slots + 1], size, "what is copied")

@@ -30,6 +30,7 @@ from fuse_dialect.templates.constraint import padded_operations
 from fuse_dialect.templates.engines import kinds_on
 from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.template import HardwareTemplate, OperatorMapping
+from fuse_dialect.templates.tiles import RowWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +158,9 @@ class _Builder:
             return HardwareNode(HardwareRole.BARRIER, label, named_kinds=_kinds(rows), reads=reads, word=word)
         if role is NodeRole.TUPLE_OP:
             return HardwareNode(HardwareRole.TUPLE, label, reads=reads, word=word)
+        window, uncut = self.window_of(op)
         if name in self.virtual:
-            return HardwareNode(HardwareRole.VIRTUAL, label, reads=reads, word=word)
+            return HardwareNode(HardwareRole.VIRTUAL, label, reads=reads, word=word, window=window, uncut=uncut)
         support = supported_by(self.template, rows, op, self.known)
         if support.padding:
             self.paddings[len(self.nodes)] = support.padding
@@ -177,8 +179,16 @@ class _Builder:
             unsupported=refusal,
             streams=_streams(support.rows, op, self.number_of_value),
             word=word,
-            window=None if self.axis is None else row_window(op, self.axis),
+            window=window,
+            uncut=uncut,
         )
+
+    def window_of(self, op: Operation) -> tuple[RowWindow | None, str]:
+        """The rows that an op reads, where trips may be cut into tiles, and why it cannot be cut."""
+        if self.axis is None:
+            return None, ""
+        window = row_window(op, self.axis)
+        return (None, window) if isinstance(window, str) else (window, "")
 
     def placed(self, op: Operation, kinds: tuple[str, ...], refusal: str) -> tuple[tuple[str, ...], str]:
         """The kinds of units that a placement leaves, and why none is left.

@@ -34,6 +34,7 @@ from fuse_dialect.dialect.ops.layout import ReshapeOp, TransposeOp
 from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp
 from fuse_dialect.dialect.types import byte_count, tensor, tensor_type, with_shape
 from fuse_dialect.fusion.ir.constants import is_constant
+from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.row_windows import row_window, rows_of
 from fuse_dialect.templates.template import HardwareTemplate
 from fuse_dialect.templates.tiles import StepRows, TileStep, exceeded, most_rows, rows_of_steps
@@ -108,13 +109,14 @@ def _tiling(function: func.FuncOp, template: HardwareTemplate, constants: set[in
     held = sum(_bytes(op.results[0]) for op in block.ops if is_constant(op))
     held += sum(_bytes(block.args[place]) for place in constants)
     features = sum(_bytes(value) for place, value in enumerate(block.args) if place not in constants)
-    given = [sum(map(_bytes, op.results)) for op in ops]
+    views = {each.operator for each in template.virtual}
+    given = [sum(map(_bytes, op.results)) for op in ops if op_name(op) not in views]
     if exceeded(limits, features + sum(given), held, max(given[:-1], default=0)) is None:
         return None
     steps: list[TileStep] = []
     for place, op in enumerate(ops):
         window = row_window(op, axis)
-        if window is None or (place and not any(value.owner is ops[place - 1] for value in op.operands)):
+        if isinstance(window, str) or (place and not any(value.owner is ops[place - 1] for value in op.operands)):
             return None
         values = {value: each in window.sliced for each, value in enumerate(op.operands)}
         outside = {value: cut for value, cut in values.items() if value in block.args}
@@ -123,7 +125,8 @@ def _tiling(function: func.FuncOp, template: HardwareTemplate, constants: set[in
             _bytes(value) for value, cut in outside.items() if not cut and block.args.index(value) not in constants
         )
         size = rows_of(op.operands[min(window.sliced)].type, axis)
-        steps.append(TileStep(window, size, _row(op.results[0], axis), sliced, whole))
+        row = 0 if op_name(op) in views else _row(op.results[0], axis)
+        steps.append(TileStep(window, size, row, sliced, whole))
     total = rows_of(ops[-1].results[0].type, axis)
     rows = most_rows(steps, total, limits, held)
     if not rows or not isinstance(block.last_op, func.ReturnOp) or len(block.last_op.operands) != 1:
@@ -227,10 +230,13 @@ class _Tiler:
         rows = tiling.steps[tile][place]
         following = tiling.steps[tile][place + 1 :]
         count = following[0].count if following else tiling.counts[tile]
-        padding = op.properties.get("padding")
+        padding, grown = op.properties.get("padding"), op.properties.get("output_padding")
         if isinstance(padding, DenseArrayBase):
-            _, left, _, right = padding.get_values()
-            op.properties["padding"] = DenseArrayBase.from_list(i64, [rows.above, int(left), rows.below, int(right)])
+            _, left, _, right = map(int, padding.get_values())
+            op.properties["padding"] = DenseArrayBase.from_list(i64, [rows.above, left, max(0, rows.below), right])
+        if isinstance(grown, DenseArrayBase):
+            _, right = map(int, grown.get_values())
+            op.properties["output_padding"] = DenseArrayBase.from_list(i64, [max(0, -rows.below), right])
         assert isinstance(op, FuseOp), "ops of other dialects are not cut"
         type = tensor_type(op.results[0])
         shape = list(type.get_shape())

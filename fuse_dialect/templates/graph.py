@@ -60,6 +60,8 @@ class HardwareNode:
     """The operator's name; only the strict replay looks at it."""
     window: RowWindow | None = None
     """Which rows it reads for rows of its result; `None` if it cannot be cut by rows, or nobody asks."""
+    uncut: str = ""
+    """Why it cannot be cut by rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Tiles of rows: what a trip holds that computes some rows of its result at a time, and how many rows fit.
 
-A trip is a chain: each operator reads the value before it. From rows of its result follow those that each operator
-reads, from the last to the first; windows reach over the edge, so neighbouring tiles read some rows twice, the *halo*.
-Rows beyond a feature map are padding.
+A trip is a chain: each operator reads the value before it, or a view of it. From rows of its result follow those that
+each operator reads, from the last to the first; windows reach over the edge, so neighbouring tiles read some rows
+twice, the *halo*. Rows beyond a feature map are padding. A transposed convolution gives several rows for each that it
+reads, and its tile cuts off those of its neighbours.
 
 Source: interval arithmetic on windows as in Halide's bounds inference (J. Ragan-Kelley et al., PLDI 2013,
 https://doi.org/10.1145/2491956.2462176), and Vela's cascades of stripes.
@@ -23,16 +24,49 @@ def least_rows(total: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class StepRows:
+    """Rows of one operator in a tile."""
+
+    first: int
+    """First row that it reads."""
+    count: int
+    above: int
+    """Rows of padding before the first; of a transposed convolution those of the result that it cuts off."""
+    below: int
+    """The same behind the last; less than 0 where a transposed convolution adds rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class RowWindow:
     """Which rows of its operands an operator reads for rows of its result."""
 
     sliced: frozenset[int]
     """Places of the operands that have rows; the others are read whole for each tile."""
     reach: int = 1
-    """Rows from the first to the last that one row of the result reads."""
+    """Rows from the first to the last that one row of the result reads; transposed, that one of the operand adds to."""
     stride: int = 1
     before: int = 0
     """Rows of padding before the first."""
+    up: int = 0
+    """Of a transposed convolution the stride: rows of the result for each of the operand; 0 of all others."""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether each row of the result is one of the operand."""
+        return (self.reach, self.stride, self.before, self.up) == (1, 1, 0, 0)
+
+    def read(self, first: int, count: int, size: int) -> StepRows:
+        """The rows that it reads for some rows of its result, of operands of `size` rows."""
+        if self.up:
+            start, stop = first + self.before, first + self.before + count
+            # The first row that reaches the start, or that before it where rows are further apart than they reach.
+            least = min(-(-(start - self.reach + 1) // self.up), start // self.up, size - 1)
+            low, high = max(0, least), min((stop - 1) // self.up, size - 1)
+            return StepRows(low, high + 1 - low, start - low * self.up, high * self.up + self.reach - stop)
+        start = first * self.stride - self.before
+        stop = start + (count - 1) * self.stride + self.reach
+        above, below = max(0, -start), max(0, stop - size)
+        return StepRows(start + above, stop - below - (start + above), above, below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +92,15 @@ class Strip:
             sliced: Bytes of a row of all else that it reads by rows.
             whole: Bytes of what it reads as a whole.
         """
-        halo = window.reach - window.stride
         slope, wide = self.slope + head + sliced, max(self.wide_slope, head)
+        # For so many rows of the result it reads (rows * stride + halo) / up at most.
+        up = max(1, window.up)
+        halo = max(window.reach, up) + up - 2 if window.up else window.reach - window.stride
         return Strip(
-            slope * window.stride,
-            self.base + slope * halo + whole,
-            wide * window.stride,
-            max(0, self.wide_base + wide * halo),
+            -(-slope * window.stride // up),
+            self.base - (-slope * halo // up) + whole,
+            -(-wide * window.stride // up),
+            max(0, self.wide_base - (-wide * halo // up)),
         )
 
 
@@ -76,35 +112,20 @@ class TileStep:
     size: int
     """Rows of the operands that are sliced."""
     row: int
-    """Bytes of a row of the result."""
+    """Bytes of a row of the result; 0 of a view, which addresses the value that it is made of."""
     sliced: int
     """Bytes of a row of what it reads by rows from outside."""
     whole: int
     """Bytes of feature maps that it reads whole from outside."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepRows:
-    """Rows of one operator in a tile."""
-
-    first: int
-    """First row that it reads."""
-    count: int
-    above: int
-    """Rows of padding before the first."""
-    below: int
-
-
 def rows_of_steps(steps: Sequence[TileStep], first: int, count: int) -> list[StepRows]:
     """The rows that each operator reads for rows of the result of the last one; linear in their number."""
     found: list[StepRows] = []
     for step in reversed(steps):
-        window = step.window
-        start = first * window.stride - window.before
-        stop = (first + count - 1) * window.stride - window.before + window.reach
-        above, below = max(0, -start), max(0, stop - step.size)
-        first, count = start + above, stop - below - (start + above)
-        found.append(StepRows(first, count, above, below))
+        rows = step.window.read(first, count, step.size)
+        first, count = rows.first, rows.count
+        found.append(rows)
     found.reverse()
     return found
 
@@ -115,6 +136,8 @@ def tile_bytes(steps: Sequence[TileStep], first: int, count: int) -> tuple[int, 
     given = [*(each.count for each in rows[1:]), count]
     between = [number * step.row for number, step in zip(given, steps, strict=True)]
     reads = sum(each.count * step.sliced + step.whole for each, step in zip(rows, steps, strict=True))
+    while between and not steps[len(between) - 1].row:
+        between.pop()
     return reads + sum(between), max(between[:-1], default=0)
 
 

@@ -135,14 +135,31 @@ class TripLaw:
             return state
         reads = state.reads.union(value for value in node.reads if inside(value) is None)
         refusal = self._operands(len(reads) + state.forgotten)
-        if refusal is None and self.tiles and self.must_tile(state):
-            refusal = HardwareRefusal(Reason.HARDWARE_LIMIT, f"{node.label} cannot be cut into tiles of rows")
-        return refusal or state._replace(reads=reads, strip=None)
+        why = self._uncut_view(node) if self.tiles else ""
+        beyond = self._beyond_whole(state) if refusal is None and why else None
+        if beyond is not None:
+            refusal = _uncut(beyond, node, why)
+        return refusal or state._replace(reads=reads, strip=None if why else state.strip)
+
+    def _uncut_view(self, node: HardwareNode) -> str:
+        """Why a trip with a view cannot be cut into tiles; empty if it can.
+
+        In a tile the view stands between two operators of a chain, so nobody else may read what it is made of.
+        """
+        if node.window is None or not node.window.is_same:
+            return node.uncut or "it is none of an image"
+        value = node.reads[0]
+        if self.graph.escapes[value] or len(self.readers[value]) > 1:
+            return f"{self.graph.nodes[self.graph.producers[value]].label} is read elsewhere, too"
+        return ""
 
     def must_tile(self, state: TripState) -> bool:
         """Whether a trip is beyond the limits unless it is cut into tiles."""
+        return self._beyond_whole(state) is not None
+
+    def _beyond_whole(self, state: TripState) -> tuple[str, int, int] | None:
         features = state.features + self._size(self.gives[state.head])
-        return exceeded(self.limits, features, state.constants, state.between) is not None
+        return exceeded(self.limits, features, state.constants, state.between)
 
     def _limited(self, state: TripState, number: int, inside: Inside) -> TripState | HardwareRefusal:
         """(5) The larger trip, or the limit that it exceeds."""
@@ -164,7 +181,8 @@ class TripLaw:
             refusal = _beyond("the trip would write", results + 1, "values", limits.results)
         if refusal is not None:
             return refusal
-        features, constants, between, strip = state.features, state.constants, state.between, None
+        features, constants, between = state.features, state.constants, state.between
+        strip: Strip | str = ""
         if self.counts_bytes:
             added = self._bytes(state, node, [value for value in outside if value not in state.reads], number)
             if isinstance(added, HardwareRefusal):
@@ -179,7 +197,8 @@ class TripLaw:
         units = self.matcher.step(state.units, *self.work_of(number))
         if not units:
             return HardwareRefusal(*self.matcher.refusal(state.units, node.kinds))
-        return TripState(units, number, reads, state.forgotten, results, products, features, constants, between, strip)
+        known = None if isinstance(strip, str) else strip
+        return TripState(units, number, reads, state.forgotten, results, products, features, constants, between, known)
 
     def _operands(self, count: int) -> HardwareRefusal | None:
         if self.limits.operands and count > self.limits.operands:
@@ -240,7 +259,7 @@ class TripLaw:
         return features, constants
 
     def _beyond_bytes(
-        self, features: int, constants: int, between: int, strip: Strip | None, number: int
+        self, features: int, constants: int, between: int, strip: Strip | str, number: int
     ) -> HardwareRefusal | None:
         """Why neither the trip nor a tile of one row of it fits; `features` are without those of the last value."""
         limits = self.limits
@@ -253,10 +272,8 @@ class TripLaw:
         what, size, most = whole
         if not self.tiles:
             return _beyond("the trip would hold", size, what, most)
-        if strip is None:
-            why = _beyond("the trip would hold", size, what, most)
-            label = self.graph.nodes[number].label
-            return replace(why, message=f"{why.message}, and with {label} it cannot be cut into tiles of rows")
+        if isinstance(strip, str):
+            return _uncut(whole, self.graph.nodes[number], strip)
         rows = least_rows(self.graph.rows[values[0]])
         held = (strip.slope + self._row(values[0])) * rows + strip.base
         tile = exceeded(limits, held, constants, strip.wide_slope * rows + strip.wide_base)
@@ -273,32 +290,33 @@ class TripLaw:
     def _row(self, value: int) -> int:
         return (self.graph.value_bytes[value] or 0) // self.graph.rows[value]
 
-    def _strip(self, state: TripState, number: int, inside: Inside) -> Strip | None:
-        """What a tile of the larger trip holds; `None` if it cannot be cut.
+    def _strip(self, state: TripState, number: int, inside: Inside) -> Strip | str:
+        """What a tile of the larger trip holds, or why it cannot be cut.
 
         A value from outside counts each time that an operator reads it, as other rows of it are read.
         """
-        node = self.graph.nodes[number]
-        is_first = state.head < 0
-        if node.window is None or (
-            not is_first and (state.strip is None or self.leaves_behind(state.head, number, inside))
-        ):
-            return None
-        head = sliced = whole = 0
+        node, head = self.graph.nodes[number], state.head
+        if node.window is None:
+            return node.uncut or "it reads no rows"
+        if head >= 0 and state.strip is None:
+            return "what comes before it in the trip cannot"
+        if head >= 0 and self.leaves_behind(head, number, inside):
+            return f"{self.graph.nodes[head].label} is read elsewhere, too"
+        row = sliced = whole = 0
         for value in dict.fromkeys(node.reads):
             is_sliced = any(node.reads[place] == value for place in node.window.sliced)
             if inside(value) is not None:
                 if not is_sliced:
-                    return None
-                head = self._row(value)
+                    return "it reads all rows of what streams by"
+                row = self._row(value)
             elif self.graph.nodes[self.graph.producers[value]].role is HardwareRole.CONSTANT:
                 if is_sliced:
-                    return None
+                    return "it reads rows of a constant"
             elif is_sliced:
                 sliced += self._row(value)
             else:
                 whole += self._size([value])
-        return (state.strip or Strip()).behind(node.window, head, sliced, whole)
+        return (state.strip or Strip()).behind(node.window, row, sliced, whole)
 
     def work_of(self, number: int) -> tuple[tuple[str, ...], int, int]:
         """Kinds, operations and bytes of the result of an operator, the latter where cycles count."""
@@ -313,3 +331,9 @@ class TripLaw:
 
 def _beyond(doing: str, count: int, what: str, most: int) -> HardwareRefusal:
     return HardwareRefusal(Reason.HARDWARE_LIMIT, f"{doing} {count} {what}, the limit is {most}")
+
+
+def _uncut(beyond: tuple[str, int, int], node: HardwareNode, why: str) -> HardwareRefusal:
+    what, size, most = beyond
+    refusal = _beyond("the trip would hold", size, what, most)
+    return replace(refusal, message=f"{refusal.message}, and {node.label} cannot be cut into tiles of rows: {why}")

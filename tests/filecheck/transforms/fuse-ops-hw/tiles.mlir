@@ -61,5 +61,5 @@ func.func @no_rows(%x: tensor<64x64xf32>, %y: tensor<1x4x16x32xf32>) -> (tensor<
   return %dense, %soft : tensor<64x64xf32>, tensor<1x4x16x32xf32>
 }
 // CHECK-LABEL: func.func @no_rows
-// CHECK:         fuse.dense {{.*}}hardware-limit: the trip would hold 32768 bytes of feature maps, the limit is 8192, and with %dense it cannot be cut into tiles of rows
+// CHECK:         fuse.dense {{.*}}hardware-limit: the trip would hold 32768 bytes of feature maps, the limit is 8192, and %dense cannot be cut into tiles of rows: its result has no rows
 // CHECK-NEXT:    fuse.softmax {{.*}}16384 bytes of feature maps, the limit is 8192, and with %soft it cannot be cut into tiles of rows

@@ -166,6 +166,48 @@ def test_rows_in_parquet(x: np.ndarray) -> None:
         fd.map_rows(program(TWO), table.drop_columns(["a"]))
 
 
+def test_results_may_be_written_over_the_rows(x: np.ndarray) -> None:
+    expected, given = by_hand(x, ONE), x.copy()
+    fd.map_rows(program(ONE), given, out=given)
+    check(given, expected)
+    # Each piece reads what the one before has written: as one call after the other.
+    shifted = np.concatenate([x[:1], x])
+    fd.map_rows(program(ONE), shifted[:-1], out=shifted[1:])
+    assert shifted[1 : BATCH + 1].tobytes() == np.maximum(np.concatenate([x[:1], x]), 0)[:BATCH].tobytes()
+
+
+def test_targets_that_do_not_fit_are_refused(x: np.ndarray) -> None:
+    rows = RowProgram(program(ONE))
+    for wrong in (np.empty((COUNT, 3)), np.empty((COUNT, 4), np.float32)):
+        with pytest.raises(fd.FuseError, match="the block: output"):
+            rows.run([x], targets=[wrong])
+    frozen = np.zeros((COUNT, 3), np.float32)
+    frozen.flags.writeable = False
+    with pytest.raises(fd.FuseError, match="the block: output"):
+        rows.run([x], targets=[frozen])
+    assert not frozen.any()
+
+
+TAKING = """
+func.func @main(%i: tensor<64x2xi64>) -> tensor<64x2xf32> {
+  %t = arith.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  %y = fuse.gather %t, %i, axis = 0 : (tensor<2x2xf32>, tensor<64x2xi64>)
+  return %y : tensor<64x2xf32>
+}
+"""
+
+
+def test_values_that_a_kernel_rejects_name_their_block() -> None:
+    made = fd.compile(fd.parse(TAKING))
+    made.save("m.fuse")
+    for mapped in (made, fd.load("m.fuse")):
+        places = np.zeros((300, 2), np.int64)
+        check(fd.map_rows(mapped, places), [np.tile(np.float32([1, 2]), (300, 1))])
+        places[200] = 7
+        with pytest.raises(fd.FuseError, match=r"block 0, rows 0 to 299: .*index 7 is out of bounds for axis 0"):
+            fd.map_rows(mapped, places)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

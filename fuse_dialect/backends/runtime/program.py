@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.arrays import TREES, Port, as_input, check_output, is_dense, shares_memory
+from fuse_dialect.backends.runtime.arrays import (
+    TREES,
+    Port,
+    address_of,
+    as_input,
+    check_output,
+    is_dense,
+    shares_memory,
+)
 from fuse_dialect.backends.runtime.portable import Portable
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.tensors import are_traced
@@ -77,6 +85,9 @@ class Program(Portable):
 
     Calling it with arrays gives a tuple of fresh arrays. `fuse_dialect.compile` makes programs.
     """
+
+    _says_later: "ClassVar[tuple[type[Exception], ...]]" = (CountsDifferError,)
+    """Ends of a run after which another way of running says what is wrong."""
 
     def __init__(
         self,
@@ -238,13 +249,26 @@ class Program(Portable):
                 outputs = [make() for make in makers]
             except (MemoryError, ValueError) as error:
                 raise FuseError("out of memory for the results") from error
-            frame = _taken(walk)
-            try:
-                walk.run_at(frame, addresses, outputs)
-            finally:
-                if len(walk.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
-                    walk.spare.append(frame)
+            _run_at(walk, addresses, [address_of(output) for output in outputs])
             return outputs
+
+        return call
+
+    def into_addresses(self) -> "Callable[[Sequence[int], Sequence[int]], bool] | None":
+        """As `by_addresses`, with results written to dense arrays of their types, none of which overlaps another array.
+
+        A call tells whether it has run; where it has not, `run_into` says why, or does.
+        """
+        walk = self._static
+        if walk is None or not walk.may_run_at:
+            return None
+
+        def call(addresses: Sequence[int], outputs: Sequence[int]) -> bool:
+            try:
+                _run_at(walk, addresses, outputs)
+            except self._says_later:
+                return False
+            return True
 
         return call
 
@@ -726,6 +750,15 @@ def _check_repeat(repeat: object) -> None:
     """
     if isinstance(repeat, bool) or not isinstance(repeat, Integral) or not 1 <= int(repeat) <= MAX_REPETITIONS:
         raise FuseError(f"expected 1 to {MAX_REPETITIONS} runs to measure, got {repeat!r}")
+
+
+def _run_at(walk: "Walk", addresses: Sequence[int], outputs: Sequence[int]) -> None:
+    frame = _taken(walk)
+    try:
+        walk.run_at(frame, addresses, outputs)
+    finally:
+        if len(walk.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
+            walk.spare.append(frame)
 
 
 def _taken(executable: "Walk") -> "Frame":

@@ -256,13 +256,13 @@ class Walk:
             for place in places:
                 slots[place] = address
 
-    def run_at(self, frame: Frame, addresses: Sequence[int], outputs: "Sequence[Array]") -> None:
-        """Run a function of native steps that write all outputs, on dense inputs at these addresses.
+    def run_at(self, frame: Frame, addresses: Sequence[int], outputs: Sequence[int]) -> None:
+        """Run a function of native steps that write all outputs, on dense arrays at these addresses.
 
         Args:
             frame: Memory that no other call uses.
-            addresses: Of the inputs; who calls keeps them alive.
-            outputs: Dense arrays that are written.
+            addresses: Of the inputs; who calls keeps them and the outputs alive.
+            outputs: Addresses of what is written.
         """
         slots, table = frame.slots, self.table
         if table.left is not None:
@@ -271,10 +271,9 @@ class Walk:
             for place in places:
                 slots[place] = addresses[number]
         for number, places in table.outputs:
-            address = address_of(outputs[number])
             for place in places:
-                slots[place] = address
-        self._run(frame, (), outputs)
+                slots[place] = outputs[number]
+        self._run(frame, (), ())
 
     @property
     def may_run_at(self) -> bool:

@@ -50,6 +50,8 @@ class _StoredWalk(Walk):
 class StoredProgram(Program):
     """A program whose machine code, table and constants come from the cache."""
 
+    _says_later = (*Program._says_later, _EndedError)
+
     def __init__(self, image: Image, backend: str, make_whole: Callable[[], Program], saved: "SavedFile"):
         """Bring an image into memory.
 

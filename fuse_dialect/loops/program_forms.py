@@ -216,7 +216,7 @@ def _alone(index: Index) -> int | None:
 def _repeats(sizes: Sequence[Size], shape: Sequence[Size]) -> float:
     points, elements = _number(sizes), _number(shape)
     if points is None or not elements:
-        return 1.0 if tuple(sizes) == tuple(shape) else float("inf")
+        return 1.0 if product(sizes) == product(shape) else float("inf")
     return max(1.0, points / elements)
 
 

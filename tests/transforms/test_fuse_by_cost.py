@@ -347,3 +347,20 @@ def test_lines_of_no_elements_are_planned():
     }""")
     plan = fd.plan_fusion(module, strategy="cost")
     assert len(plan.groups) == 1
+
+
+OPEN_GROUPS = """func.func @main(%q: tensor<8x?x16xf32>, %k: tensor<4x?x16xf32>) -> tensor<4x2x?x16xf32> {
+  %g = fuse.reshape %q : (tensor<8x?x16xf32>) -> tensor<4x2x?x16xf32>
+  %h = fuse.reshape %k : (tensor<4x?x16xf32>) -> tensor<4x1x?x16xf32>
+  %s = fuse.batch_matmul %g, %h, transpose_b = true
+    : (tensor<4x2x?x16xf32>, tensor<4x1x?x16xf32>) -> tensor<4x2x?x?xf32>
+  %p = fuse.softmax %s : tensor<4x2x?x?xf32>
+  %y = fuse.batch_matmul %p, %h : (tensor<4x2x?x?xf32>, tensor<4x1x?x16xf32>) -> tensor<4x2x?x16xf32>
+  return %y : tensor<4x2x?x16xf32>
+}"""
+
+
+def test_a_view_of_open_length_moves_nothing() -> None:
+    """Heads that share keys are rows that a reshape gives: it reads each element once, whatever the length is."""
+    program = fd.compile(fd.parse(OPEN_GROUPS), strategy="cost", cache=False)
+    assert [kernel.family for kernel in program.kernels] == ["strips"]

@@ -1,0 +1,83 @@
+"""Random chains of reductions, and random programs of products, rows and maps, against NumPy.
+
+    python tools/fuzz_chains.py reductions [--seed N] [--count N] [--minutes N]
+    python tools/fuzz_chains.py programs [--seed N] [--count N] [--minutes N] [--target-cpu CPU]
+
+`reductions` asks the algebra of cascades whether a chain splits, and where it says so runs one pass in random blocks on
+NumPy: it must give what the stages give. `programs` plans with the strategy `cost`, and compares with the unfused
+program: chains of known sizes, and attention to columns of open length at several lengths. Each finding is printed with
+its seed; the exit code is 1 if there is one.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from fuzzing.chains import random_chain, random_pass
+from fuzzing.comparing import assert_agrees
+from fuzzing.reduction_chains import checked_chain
+
+import fuse_dialect as fd
+
+LENGTHS = (0, 1, 37, 384, 801)
+"""Columns that programs of open length get."""
+
+
+def check_reductions(seed: int) -> tuple[str, str]:
+    """What a chain of reductions is, and what is wrong with it; nothing if nothing is."""
+    checked = checked_chain(seed)
+    if checked is None:
+        return "does not split, or overflows", ""
+    return "has totals that are corrected" if checked[0] else "splits", checked[1]
+
+
+def check_program(seed: int, target_cpu: str | None) -> tuple[str, str]:
+    """What a program is, and what is wrong with it."""
+    is_open = seed % 2 == 1
+    chain = random_pass(seed) if is_open else random_chain(seed)
+    program = fd.compile(
+        fd.parse(chain.text), strategy="cost", threads=1 + seed // 2 % 2, cache=False, target_cpu=target_cpu
+    )
+    in_strips = any(kernel.family == "strips" for kernel in program.kernels)
+    random = np.random.default_rng(seed)
+    for number, length in enumerate(LENGTHS if is_open else (0,)):
+        shapes = chain.shapes_at({"b": 1 + number % 3, "m": 1 + 11 * number, "n": length})
+        inputs = [(random.standard_normal(shape) * 0.5).astype(np.float32) for shape in shapes]
+        try:
+            assert_agrees(fd.parse(chain.text), inputs, program(*inputs))
+        except AssertionError as error:
+            return "wrong", f"at {length} columns: {error}\n{chain.text}"
+    kind = "of open length" if is_open else "of known sizes"
+    return f"{kind}, {'in strips' if in_strips else 'other kernels'}", ""
+
+
+def main() -> int:
+    """Run seeds, and print what is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=("reductions", "programs"))
+    parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so long")
+    parser.add_argument("--target-cpu", metavar="CPU", help="make code for this processor, `haswell` for one")
+    options = parser.parse_args()
+    check: Callable[[int], tuple[str, str]] = check_reductions
+    if options.kind == "programs":
+        check = lambda seed: check_program(seed, options.target_cpu)  # noqa: E731
+    counts: dict[str, int] = {}
+    findings, begun = 0, time.monotonic()
+    for seed in range(options.seed, options.seed + options.count):
+        if time.monotonic() - begun > 60 * options.minutes:
+            break
+        kind, wrong = check(seed)
+        counts[kind] = counts.get(kind, 0) + 1
+        if wrong:
+            findings += 1
+            print(f"seed {seed}: {wrong}", flush=True)
+    print(", ".join(f"{count} {kind}" for kind, count in counts.items()) + f"; {findings} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

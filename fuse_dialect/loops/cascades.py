@@ -28,15 +28,28 @@ formulae and a pairwise algorithm for computing sample variances, 1979, for (3);
 normalizer calculation for softmax (arXiv:1805.02867).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from fuse_dialect.counts import Size
 from fuse_dialect.loops.bodies import BodyBuilder, needed_of, with_maps
 from fuse_dialect.loops.contraction import slice_of
-from fuse_dialect.loops.program import Apply, Body, Combiner, Literal, Refusal, Stage
-from fuse_dialect.loops.splits import ONE, ZERO, Change, Expression, Number, changes_of, expression_text, over, times
+from fuse_dialect.loops.program import Apply, Body, Combiner, Extent, Literal, Refusal, Stage
+from fuse_dialect.loops.splits import (
+    ONE,
+    ZERO,
+    Applied,
+    Change,
+    Expression,
+    Number,
+    Side,
+    Total,
+    changes_of,
+    expression_text,
+    over,
+    times,
+)
 
 
 class Rule(Enum):
@@ -140,6 +153,24 @@ def cascade_of(stages: Sequence[Stage], rows: int) -> Cascade | Refusal:
     if columns is None:
         return Refusal("no stage combines columns")
     return Cascade(rows, columns, tuple(steps))
+
+
+def cascade_behind_products(stages: Sequence[Stage], rows: int) -> Cascade | Refusal:
+    """The same, where some stages combine along another axis at each column before: scores of attention.
+
+    Args:
+        stages: All of them, without axes of one element.
+        rows: How many leading axes they share.
+    """
+    reduced = [axis.size for stage in stages for axis in stage.axes if axis.is_reduced]
+    others = [stage for stage in stages if reduced and _combines_along_others(stage, reduced[-1])]
+    found = cascade_of([stage for stage in stages if stage not in others], rows)
+    # A matrix product before a softmax has sums along as many points as the softmax by chance.
+    return found if isinstance(found, Cascade) or not others else cascade_of(stages, rows)
+
+
+def _combines_along_others(stage: Stage, columns: Size) -> bool:
+    return stage.reduction is not None and all(axis.size != columns for axis in stage.axes if axis.is_reduced)
 
 
 def _with_factors_behind(stage: Stage, totals: frozenset[str]) -> Stage:
@@ -253,8 +284,14 @@ def _is_mean(stage: Stage, columns: Size) -> bool:
             return value == columns
         case (Literal(float() as value), Apply("arith.mulf", (0, 1) | (1, 0))):
             return isinstance(columns, int) and abs(value * columns - 1) < 2**-20
+        case (Literal(1), Extent(size), Apply("arith.muli", (1, 2)), Apply("arith.sitofp", (3,)), last):
+            return size == columns and isinstance(last, Apply) and (last.function, last.operands) == _OVER
         case _:
             return False
+
+
+_OVER = "arith.divf", (0, 4)
+"""The total over what stands behind four instructions."""
 
 
 def cascade_text(cascade: Cascade) -> list[str]:
@@ -277,6 +314,79 @@ def cascade_text(cascade: Cascade) -> list[str]:
                 moved = f"({name} + 2 * {shift} * e + {shift} * {shift} * w){factor}"
                 lines.append(f"  {name} becomes {moved}, and combined; e and w add up beside it")
     return lines
+
+
+def split_text(split: Split, cascade: Cascade) -> str:
+    """Why a reduction splits, as an identity, for people; empty if it reads no total.
+
+    `x` is what a column has, and totals are called by what they are: `exp(x - max) = exp(x) / exp(max)`.
+    """
+    names = {each.stage.buffer: _KINDS[each.combiner] if not each.is_mean else "mean" for each in cascade.splits}
+    kind, moved = _KINDS[split.combiner], _total_of(split.shift, names)
+    match split.rule:
+        case Rule.SAME:
+            return ""
+        case Rule.SCALED:
+            found = _exponential_of(split.factor, names)
+            if found is None:
+                factor = _renamed(split.factor, names)
+                return f"the {kind} splits: a new total makes of what was added up {factor} times as much"
+            function, total = found
+            return f"the {kind} splits: {function}(x - {total}) = {function}(x) / {function}({total})"
+        case Rule.MOVED if moved:
+            return f"the {kind} splits: {kind}(x - {moved}) = {kind}(x) - {moved}"
+        case Rule.MOVED:
+            return f"the {kind} splits: a new total moves it by {_renamed(split.shift, names)}"
+        case Rule.SHIFTED:
+            return f"the sum splits, with one beside it: sum (x - {moved or 't'}) w = sum x w - {moved or 't'} sum w"
+        case Rule.SQUARED:
+            total = moved or "t"
+            return f"the sum splits, with two beside it: sum (x - {total})^2 = sum x^2 - 2 {total} sum x + {total}^2 n"
+
+
+_KINDS = {
+    Combiner.ADD: "sum",
+    Combiner.MAXIMUM: "max",
+    Combiner.MINIMUM: "min",
+    Combiner.MULTIPLY: "product",
+    Combiner.AND: "and",
+    Combiner.OR: "or",
+}
+"""What totals are called."""
+
+
+def _exponential_of(factor: Expression, names: Mapping[str, str]) -> tuple[str, str] | None:
+    """The function and the total of a correction `exp(old - new)`."""
+    match factor:
+        case Applied("math.exp" | "math.exp2" as function, (shift,)):
+            total = _total_of(shift, names)
+            return (function.partition(".")[2], total) if total else None
+        case _:
+            return None
+
+
+def _total_of(shift: Expression, names: Mapping[str, str]) -> str:
+    """The total of a shift `old - new`; empty if it is another one."""
+    match shift:
+        case Applied("arith.subf", (Total(one, Side.OLD), Total(other, Side.NEW))) if one == other:
+            return names.get(one, one)
+        case _:
+            return ""
+
+
+def _renamed(expression: Expression, names: Mapping[str, str]) -> str:
+    """The text of an expression, with totals called by what they are."""
+
+    def renamed(each: Expression) -> Expression:
+        match each:
+            case Total(buffer, side):
+                return Total(names.get(buffer, buffer), side)
+            case Applied(function, operands):
+                return Applied(function, tuple(map(renamed, operands)))
+            case _:
+                return each
+
+    return expression_text(renamed(expression))
 
 
 def _nested(expression: Expression) -> str:

@@ -26,7 +26,7 @@ And where reductions that read each other's totals are one pass with running tot
 from collections.abc import Iterator, Sequence
 
 from fuse_dialect.loops.bands import band_of
-from fuse_dialect.loops.cascades import Cascade, cascade_of, cascade_text
+from fuse_dialect.loops.cascades import Cascade, cascade_behind_products, cascade_text
 from fuse_dialect.loops.functions import Parameter, Variant
 from fuse_dialect.loops.grouping import shared_rows
 from fuse_dialect.loops.indices import Guard, Index, Loop, Quotient, loop
@@ -90,7 +90,7 @@ def _cascade(program: LoopProgram) -> Sequence[str]:
     if len(program.stages) < 2 or any(stage.is_ordered for stage in program.stages):
         return ()
     stages = [without_single_points(stage) for stage in program.stages]
-    cascade = cascade_of(stages, shared_rows(stages))
+    cascade = cascade_behind_products(stages, shared_rows(stages))
     return cascade_text(cascade) if isinstance(cascade, Cascade) and cascade.reads_totals else ()
 
 

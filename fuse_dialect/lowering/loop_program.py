@@ -73,11 +73,24 @@ def lower_op(op: FuseOp) -> LoopProgram | Refusal:
 
     Of operands that are one value, the last argument stands for all.
     """
+    return lower_ops([op], op.operands, op.results)
+
+
+def lower_ops(
+    ops: Sequence[Operation], arguments: Sequence[SSAValue], results: Sequence[SSAValue]
+) -> LoopProgram | Refusal:
+    """The loops of some ops of a block as `lower` gives them for a function that holds these.
+
+    Args:
+        ops: In order.
+        arguments: What they read of others.
+        results: The values that they are for.
+    """
     lowering = _Lowering()
     try:
-        for number, operand in enumerate(op.operands):
-            lowering.argument(operand, f"arg{number}")
-        return lowering.finished("op", [op], op.results)
+        for number, argument in enumerate(arguments):
+            lowering.argument(argument, f"arg{number}")
+        return lowering.finished("op", ops, results)
     except LoopFormError as refusal:
         return Refusal(str(refusal))
 

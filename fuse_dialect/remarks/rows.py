@@ -32,6 +32,7 @@ from fuse_dialect.remarks.fusion import graph_remarks, is_operator, remark_on
 from fuse_dialect.remarks.hardware import hardware_remarks
 from fuse_dialect.remarks.layouts import layout_remarks
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
+from fuse_dialect.remarks.splitting import splitting_text
 from fuse_dialect.remarks.wording import CallRemark, FusionRemark, HardwareRemark, time_text
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 
@@ -231,12 +232,20 @@ def _kernels(recorded: RecordedFusion) -> Iterator[RemarkRow]:
         )
         names = " + ".join(op_name(op).split(".", 1)[-1] for op in ops)
         flops = "?" if cost.flops is None else str(cost.flops)
+        splits = splitting_text(ops)
+        also = f"; {splits}" if splits else ""
         yield RemarkRow(
             RemarkType.ANALYSIS,
             recorded.fuse_ops.name,
             "kernel",
             ops[-1],
             f"'{op_name(ops[-1])}' op ends a kernel of {len(ops)}: {names}",
-            f"moves {cost.static_bytes} bytes instead of {apart}, and computes {flops} flop",
-            {"ops": len(ops), "bytes-before": apart, "bytes-after": cost.static_bytes, "flops": flops},
+            f"moves {cost.static_bytes} bytes instead of {apart}, and computes {flops} flop{also}",
+            {
+                "ops": len(ops),
+                "bytes-before": apart,
+                "bytes-after": cost.static_bytes,
+                "flops": flops,
+                **({"splits": splits} if splits else {}),
+            },
         )

@@ -16,11 +16,13 @@ from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.kinds.kind_origin import kind_origin
+from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks.changes import Change, ChangeSort, smallest_change
 from fuse_dialect.remarks.fusion import remark_of
 from fuse_dialect.remarks.paths import draw_paths
 from fuse_dialect.remarks.printed_ir import PrintedIR
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion
+from fuse_dialect.remarks.splitting import splitting_text
 from fuse_dialect.remarks.wording import fusion_explanation
 
 _BY_MODEL = (
@@ -151,6 +153,10 @@ class StoryTeller:
             names = " + ".join(_short(op) for op in ops[:MOST_NAMED])
             more = f" and {len(ops) - MOST_NAMED} more" if len(ops) > MOST_NAMED else ""
             yield f"kernel: {each + 1} of {len(self.recorded.fusion.plan.kernels)}: {names}{more}"
+            # Only what combines has to do with it; a kernel of a hundred maps is not looked at for each of them.
+            combines = self.recorded.fusion.block_graph.graph.kinds[number] >= PatternKind.COMM_REDUCE
+            if combines and (splits := splitting_text(ops)):
+                yield f"  {splits}"
 
     def _change(self, number: int) -> Iterator[str]:
         plan, node = self.recorded.fusion.plan, self.recorded.fusion.block_graph.nodes[number]

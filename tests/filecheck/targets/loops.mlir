@@ -77,9 +77,9 @@ func.func @scans(%x: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x2xf32>) {
 // A softmax before a product is one pass over columns of open length, too, whatever its scores are made of.
 // CHECK-LABEL: program @open_attention
 // CHECK: in one pass over n1 columns:
-// CHECK-NEXT:   [[MAX:.*]] is combined
-// CHECK-NEXT:   [[SUM:.*]] becomes [[SUM]] * exp([[MAX]].old - [[MAX]].new), and combined
-// CHECK-NEXT:   y becomes y * exp([[MAX]].old - [[MAX]].new), and combined
+// CHECK-NEXT:   softmax_max4 is combined
+// CHECK-NEXT:   softmax_sum7 becomes softmax_sum7 * exp(softmax_max4.old - softmax_max4.new), and combined
+// CHECK-NEXT:   y becomes y * exp(softmax_max4.old - softmax_max4.new), and combined
 func.func @open_attention(%q: tensor<4x?x16xf32>, %k: tensor<4x?x16xf32>, %v: tensor<4x?x16xf32>) -> tensor<4x?x16xf32>
     attributes {primitive} {
   %s = fuse.batch_matmul %q, %k, transpose_b = true : (tensor<4x?x16xf32>, tensor<4x?x16xf32>) -> tensor<4x?x?xf32>

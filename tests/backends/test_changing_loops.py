@@ -74,6 +74,21 @@ def cached(g: Graph, x: Value, t: Value) -> Any:
     )
 
 
+def lengths(g: Graph, x: Value, t: Value) -> Any:
+    """Kernels read how long states are: as an index, as a divisor, and as the rows of both."""
+    table = g.weight(64, D)
+
+    def body(i: Value, h: Value, past: Value, other: Value) -> Any:
+        past = g.Concat(past, g.Tanh(h + g.Gather(table, g.Mod(g.extent(past, 0), [64]), axis=0)), axis=0)
+        mean = g.ReduceMean(past, axes=[0], keepdims=1) * g.Sqrt(g.Cast(g.extent(past, 0), to=1))
+        other = g.Concat(other, mean, h, axis=0)
+        sizes = g.Cast(g.Sub(g.extent(other, 0), g.extent(past, 0)), to=1)
+        return [g.Tanh(mean * 0.3 + sizes * 0.01), past, other], []
+
+    states = [g.constant(np.ones((1, D))), g.Identity(x), g.constant(np.ones((2, D)))]
+    return g.loop(t, states, body, [(F32, [1, D]), (F32, ["k", D]), (F32, ["l", D])])
+
+
 def shrinking(g: Graph, x: Value, t: Value) -> Any:
     """A state that loses a row each time."""
 
@@ -145,7 +160,8 @@ def two_states(g: Graph, x: Value, t: Value) -> Any:
 
 
 FORMULAS = {
-    each.__name__: each for each in (cached, shrinking, square, every_second, fixed_inside, changing_inside, two_states)
+    each.__name__: each
+    for each in (cached, lengths, shrinking, square, every_second, fixed_inside, changing_inside, two_states)
 }
 
 

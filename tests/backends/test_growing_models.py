@@ -60,6 +60,12 @@ NATIVE = (
     "power iteration",
     "Sinkhorn",
     "loop in a loop",
+    "greedy until the end",
+    "greedy until the end, cache",
+    "greedy without a limit",
+    "greedy by position",
+    "fixed point",
+    "read until a gate closes",
 )
 
 

@@ -304,6 +304,25 @@ def until_end(*, has_cache: bool, is_bounded: bool = True) -> Made:
     return g.model(), lambda n, rng: [np.array([n % 50]), np.array(n)][: 1 + is_bounded]
 
 
+def by_position() -> Made:
+    """Tokens one by one, each with the embedding of its place: how many there are so far."""
+    g = Graph()
+    start, trips = g.input("start", I64, [1]), g.input("trips", I64, [])
+    embedding, positions, w, o = g.weight(50, D), g.weight(512, D), g.weight(D, D), g.weight(D, 50)
+
+    def body(i: Value, token: Value, tokens: Value, keys: Value) -> Any:
+        x = g.Gather(embedding, token, axis=0) + g.Gather(positions, g.extent(tokens, 0), axis=0)
+        keys = g.Concat(keys, x @ w, axis=0)
+        y = g.Softmax(x @ g.Transpose(keys, perm=[1, 0]), axis=-1) @ keys
+        y = y * g.Sqrt(g.Cast(g.extent(keys, 0), to=1))
+        token = g.ArgMax(y @ o, axis=1, keepdims=0)
+        return [token, g.Concat(tokens, token, axis=0), keys], []
+
+    states = [start, g.constant(np.zeros(0, I64)), g.constant(np.zeros((0, D)))]
+    g.output(g.loop(trips, states, body, [(I64, [1]), (I64, ["k"]), (F32, ["j", D])])[1])
+    return g.model(), lambda n, rng: [np.array([n % 50]), np.array(n)]
+
+
 def converging() -> Made:
     """A fixed point, with what led to it."""
     g = Graph()
@@ -538,6 +557,7 @@ LOOPS: dict[str, Callable[[], Made]] = {
     "greedy until the end": lambda: until_end(has_cache=False),
     "greedy until the end, cache": lambda: until_end(has_cache=True),
     "greedy without a limit": lambda: until_end(has_cache=True, is_bounded=False),
+    "greedy by position": by_position,
     "fixed point": converging,
     "read until a gate closes": read_until,
     "Viterbi": viterbi,

@@ -147,7 +147,7 @@ class _Model:
             trips = self.one_of(None, g.constant(np.array(FAR)))
         some = g.Less(g.Squeeze(g.piece(self.x, [0], [1], 1), [1]), 0.9) if ends_early else None
         small = None if some is None else g.Concat(some, np.ones(limit + 1, np.bool_), axis=0)
-        reads = [int(self.random.integers(9)) for _ in range(self.random.integers(1, 3))]
+        reads = [int(self.random.integers(11)) for _ in range(self.random.integers(1, 3))]
         initial = [g.constant(np.ones((1, D)) * 0.5)]
         shapes: list[tuple[Any, list[Any]]] = [(F32, [1, D])]
         for kind in kinds:
@@ -159,6 +159,8 @@ class _Model:
             else:
                 initial.append(g.constant(np.full((D, first) if kind == "wide" else (first, D), 0.25)))
             shapes.append((F32, [D, "w"] if kind == "wide" else ["k", D]))
+
+        positions = g.weight(5, D)
 
         def body(i: Value, h: Value, *states: Value) -> Any:
             at = g.Unsqueeze(i, [0])
@@ -180,6 +182,11 @@ class _Model:
                         seen = self.flat(g.Concat(whole, h, axis=0))
                     case 7:
                         seen = self.flat(g.Concat(x, h, axis=0) + h)
+                    case 8:
+                        seen = self.flat(whole) * g.Div(1.0, g.Add(g.Cast(g.extent(whole, 0), to=1), 1.0))
+                    case 9:
+                        place = g.Mod(g.Add(g.extent(whole, 0), at), [5])
+                        seen = g.Gather(positions, place, axis=0)
                     case _:
                         seen = g.ReduceSum(g.Tanh(whole @ g.Transpose(x, perm=[1, 0])), [0, 1], keepdims=1) * 0.01
                 h = g.Tanh(h * 0.5 + seen * 0.3)

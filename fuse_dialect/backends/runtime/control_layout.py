@@ -51,7 +51,7 @@ class ControlLayout:
         self._code = native_control()
 
     def add_count(self, step: CountIterations) -> None:
-        """Add the words of a step that counts iterations, but for those in front: the function of `COUNT_ITERATIONS` reads them."""
+        """Add the words that the function of `COUNT_ITERATIONS` reads, but for those in front."""
         loop = self.slots.plan.flow.loops[step.loop].loop
         self.slots.add_address(loop.counter)
         self._ends[self.slots.add(_end(self.slots.plan.bounds[loop.counter]))] = loop.counter

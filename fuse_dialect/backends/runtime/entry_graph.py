@@ -101,6 +101,8 @@ class Loop:
     """Ops of one iteration, as the limit of a run counts them: `loop_costs`."""
     number: int | None = None
     """In the body: the number of the iteration again, as something that sizes follow from; `None` if none do."""
+    told: tuple[int, ...] = ()
+    """In the body: settled integers that kernels read; where sizes change, each iteration has its own."""
     is_counted: bool = False
     """Whether native code counts the iterations until a condition ends the loop; sizes of results follow from that."""
 

@@ -100,6 +100,11 @@ class Executable(Walk):
         for tensor in sorted(late & plan.values.keys()):
             if plan.values[tensor].dtype == np.int64:
                 self._slots.own[tensor] = self._slots.add(*plan.values[tensor].reshape(-1).tolist())
+        for flat in plan.flow.loops:
+            for tensor in flat.loop.told if flat.loop.counter in changing else ():
+                numbers = plan.values[tensor].reshape(-1).tolist()
+                self._slots.told[tensor] = self._slots.add(*numbers)
+                changing[flat.loop.counter].add_value(self._slots.told[tensor], tensor, len(numbers))
         self._sections: list[int] = []
         """Words that hold the address of a section, in the order of calls that count."""
         self._times = self._repetitions()
@@ -327,8 +332,8 @@ class Executable(Walk):
 
     @property
     def own_words(self) -> Mapping[int, int]:
-        """Settled values that follow from counts, with the first word of each."""
-        return self._slots.own
+        """Settled values that follow from counts or change with iterations, with the first word of each."""
+        return {**self._slots.own, **self._slots.told}
 
     @property
     def plan(self) -> Plan:

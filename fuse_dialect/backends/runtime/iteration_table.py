@@ -26,8 +26,11 @@ class IterationTable:
     """Numbers of the words, one for each column."""
     _told: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """What calls are told of sizes: their first result, and how many columns there are; they come first in a row."""
+    _values: list[int] = field(default_factory=list[int])
+    """Tensors whose integers kernels read; they come next."""
     _numbers: list[Callable[[_Sizes], int]] = field(default_factory=list["Callable[[_Sizes], int]"])
     """What is in the other columns."""
+    _of_values: list[int] = field(default_factory=list[int])
     _others: list[int] = field(default_factory=list[int])
 
     def add_call(self, first: int, tensor: int, room: int) -> None:
@@ -40,6 +43,17 @@ class IterationTable:
         """
         self._told.append((tensor, room))
         self.words += range(first, first + room)
+
+    def add_value(self, first: int, tensor: int, count: int) -> None:
+        """Add integers that kernels read.
+
+        Args:
+            first: The first word.
+            tensor: What has them.
+            count: How many there are.
+        """
+        self._values.append(tensor)
+        self._of_values += range(first, first + count)
 
     def add_bytes(self, word: int, tensor: int) -> None:
         """Add how many bytes a tensor has."""
@@ -54,7 +68,7 @@ class IterationTable:
     @property
     def columns(self) -> list[int]:
         """The words, in the order of the columns."""
-        return [*self.words, *self._others]
+        return [*self.words, *self._of_values, *self._others]
 
     def rows(self, sizes: IterationSizes, shapes: Sequence[Shape]) -> Array:
         """The table.
@@ -63,14 +77,14 @@ class IterationTable:
             sizes: Of the iterations.
             shapes: Of tensors that all iterations have in common.
         """
-        table = np.zeros((len(sizes.shapes), len(self.words) + len(self._others)), np.int64)
-        for number, (own, words) in enumerate(zip(sizes.shapes, sizes.words, strict=True)):
-            table[number] = [*self._calls(words), *self._rest(own, shapes)]
+        table = np.zeros((len(sizes.shapes), len(self.columns)), np.int64)
+        for number, (own, words, told) in enumerate(zip(sizes.shapes, sizes.words, sizes.told, strict=True)):
+            table[number] = [*self._calls(words), *self._integers(told), *self._rest(own, shapes)]
         return table
 
     def formulas(self, kind: IterationFormulas, shapes: Sequence[Shape]) -> list[int]:
         """What the columns are in iterations that are alike; `shapes` as for `rows`."""
-        return [*self._calls(kind.words), *self._rest(kind.shapes, shapes)]
+        return [*self._calls(kind.words), *self._integers(kind.told), *self._rest(kind.shapes, shapes)]
 
     def _calls(self, words: Mapping[int, Sequence[int]]) -> list[int]:
         found: list[int] = []
@@ -79,6 +93,9 @@ class IterationTable:
             found += own
             found += [0] * (room - len(own))
         return found
+
+    def _integers(self, told: Mapping[int, Sequence[int]]) -> list[int]:
+        return [number for tensor in self._values for number in told[tensor]]
 
     def _rest(self, own: Mapping[int, Shape], shapes: Sequence[Shape]) -> list[int]:
         return [number(lambda tensor: own[tensor] if tensor in own else shapes[tensor]) for number in self._numbers]

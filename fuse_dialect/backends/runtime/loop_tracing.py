@@ -241,7 +241,11 @@ def _trace_kind(
             conditions.append((relation, terms))
     inner = loop.tensors
     words = {tensor: tracing.words[tensor] for tensor in inner if tensor in tracing.words}
-    return IterationFormulas(atoms, conditions, {tensor: tracing.shapes[tensor] for tensor in inner}, words)
+    values = {tensor: tracing.values[tensor] for tensor in loop.told}
+    told = {tensor: value.reshape(-1).tolist() for tensor, value in values.items() if value is not None}
+    if len(told) < len(values):
+        return None
+    return IterationFormulas(atoms, conditions, {tensor: tracing.shapes[tensor] for tensor in inner}, words, told)
 
 
 def _is_of_kind(kind: IterationFormulas, number: int, atoms: Sequence[int]) -> bool:

@@ -11,14 +11,14 @@
 
 6. In a loop that runs as often as sizes or an input say, the number of an iteration is settled, too: once for each of
    them. So are the sizes of states. What follows from these is computed by calls of its own, whose results only say
-   sizes: kernels that read such numbers as elements keep the calls that compute them. What is settled and needs nothing
-   of the loop goes in front of it.
+   sizes: kernels that read such numbers as elements keep the calls that compute them, if these have kernels, and read
+   what is settled else. What is settled and needs nothing of the loop goes in front of it.
 7. Other calls inside loops and branches stay as they are. So does a loop in which something is left to NumPy.
 8. A loop that a condition ends has room for as many iterations as there may be. It counts them, and sizes of its
    results follow from the count, as behind an op that counts. That is so outside of other loops, where there is one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -154,7 +154,7 @@ class _Settling:
         before = len(self.compiled), len(self.tensors), len(self.in_front)
         self.inside.update(loop.tensors, (loop.counter,))
         number = self._new(loop.counter)
-        calls = self._body(loop, number)
+        calls, told = self._body(loop, number)
         if any(self.compiled[inner.kernel].how in (How.NUMPY, How.MIXED) for inner in calls):
             # (7) What was added for it goes again.
             del self.compiled[before[0] :], self.tensors[before[1] :], self.in_front[before[2] :]
@@ -168,11 +168,13 @@ class _Settling:
             call,
             kernel=len(self.compiled) - 1,
             arguments=(*call.arguments, *front),
-            control=replace(loop, calls=tuple(calls), number=number if is_read else None, is_counted=is_counted),
+            control=replace(
+                loop, calls=tuple(calls), number=number if is_read else None, told=told, is_counted=is_counted
+            ),
         )
 
-    def _body(self, loop: Loop, number: int) -> list[Call]:
-        """The calls of a body, with those that compute sizes (6)."""
+    def _body(self, loop: Loop, number: int) -> tuple[list[Call], tuple[int, ...]]:
+        """The calls of a body, with those that compute sizes (6), and the sizes that kernels read."""
         sizes = {loop.counter: number}
         calls: list[Call] = []
         for inner in loop.calls:
@@ -196,7 +198,23 @@ class _Settling:
                     for place, (size, tensor) in enumerate(zip(asked.arguments, inner.arguments, strict=True))
                 ]
                 calls.append(replace(marked, arguments=tuple(arguments)))
-        return _without_unread(calls, loop, sizes)
+        # Of some only sizes are read, which other calls compute (6); others compute sizes that nobody reads.
+        calls, told = self._told(_without_unread(calls, loop, sizes), loop, sizes)
+        return _without_unread(calls, loop, sizes.values()), told
+
+    def _told(self, calls: Sequence[Call], loop: Loop, sizes: Mapping[int, int]) -> tuple[list[Call], tuple[int, ...]]:
+        """The calls of a body that read a few settled integers where they would read what has no kernel (6)."""
+        ends = {*loop.following, *loop.stacked, loop.goes_on}
+        kept: list[Call] = []
+        told: dict[int, int] = {}
+        for call in calls:
+            results = [tensor for tensor in call.results if tensor in sizes]
+            has_kernel = self.compiled[call.kernel].how is not How.NUMPY
+            if results and not has_kernel and ends.isdisjoint(results) and all(map(self._is_of_words, results)):
+                told.update((tensor, sizes[tensor]) for tensor in results)
+            else:
+                kept.append(replace(call, arguments=tuple([told.get(tensor, tensor) for tensor in call.arguments])))
+        return kept, tuple(told.values())
 
     def _new(self, tensor: int) -> int:
         """A settled tensor like another one."""
@@ -258,15 +276,12 @@ class _Settling:
         return all(call.arguments[place] in self.settled for place in number_places(op))
 
 
-def _without_unread(calls: Sequence[Call], loop: Loop, sizes: Mapping[int, int]) -> list[Call]:
-    """The calls of a body without those of which only sizes are read, which other calls compute (6), and without those
-    that compute what nobody reads as sizes.
-    """
-    read = {*loop.following, *loop.stacked, *([] if loop.goes_on is None else [loop.goes_on])}
-    computed = {*sizes, *sizes.values()}
+def _without_unread(calls: Sequence[Call], loop: Loop, some: Collection[int]) -> list[Call]:
+    """The calls of a body without those that give nothing but some tensors, which nobody reads."""
+    read = {*loop.following, *loop.stacked, loop.goes_on}
     kept: list[Call] = []
     for call in reversed(calls):
-        if not computed >= {*call.results} or not read.isdisjoint(call.results):
+        if any(tensor not in some or tensor in read for tensor in call.results):
             kept.append(call)
             read.update(call.arguments)
     return kept[::-1]

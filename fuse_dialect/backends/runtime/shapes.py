@@ -33,6 +33,8 @@ class IterationSizes:
     """Sizes of each tensor of the body."""
     words: Sequence[Mapping[int, Sequence[int]]]
     """What each native call is told of sizes, by its first result."""
+    told: Sequence[Mapping[int, Sequence[int]]]
+    """Settled integers that kernels read, by tensor."""
 
 
 @dataclass(eq=False, slots=True)
@@ -407,6 +409,7 @@ class _Resolving:
         largest: dict[int, int] = {}
         shapes: list[Mapping[int, Shape]] = []
         words: list[Mapping[int, Sequence[int]]] = []
+        told: list[Mapping[int, Sequence[int]]] = []
         for number in range(count):
             if loop.number is not None:
                 found.values[loop.number] = np.array(number, np.int64)
@@ -420,6 +423,7 @@ class _Resolving:
             stacked = rows
             shapes.append({tensor: self.shapes[tensor] for tensor in inner})
             words.append({tensor: found.words[tensor] for tensor in named if tensor in found.words})
+            told.append({tensor: found.values[tensor].reshape(-1).tolist() for tensor in loop.told})
             for tensor in inner:
                 largest[tensor] = max(largest.get(tensor, 0), found.bytes[tensor])
         # The last states are copied from where the states are.
@@ -428,7 +432,7 @@ class _Resolving:
         for tensor, bytes in largest.items():
             found.bytes[tensor] = bytes
         self.changing.add(loop.counter)
-        found.iterations[loop.counter] = IterationSizes(shapes, words)
+        found.iterations[loop.counter] = IterationSizes(shapes, words, told)
         return [*states, *((count, *shape) for shape in stacked or ())]
 
     def _branch(self, branch: Branch) -> list[Shape] | None:

@@ -68,6 +68,8 @@ class IterationFormulas:
     """Of the tensors in the body."""
     words: Mapping[int, Sequence[int]]
     """What calls in it are told of sizes, by their first result."""
+    told: Mapping[int, Sequence[int]]
+    """Settled integers that kernels read, by tensor."""
 
 
 @dataclass(frozen=True, slots=True)

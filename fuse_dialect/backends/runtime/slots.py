@@ -31,6 +31,8 @@ class Slots:
     """Words that hold the address of a settled value, with the number of the tensor."""
     own: dict[int, int] = field(default_factory=dict[int, int])
     """Settled values that stand among the words, by tensor: the run says what they are."""
+    told: dict[int, int] = field(default_factory=dict[int, int])
+    """The same of those that a loop says, for each of its iterations."""
     moving: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     """Words that a loop writes, by the tensor whose address they hold."""
 
@@ -73,6 +75,8 @@ class Slots:
                 return self.add_constant(self.constants.dense(place.at))
             case Home.SETTLED if place.at in self.own:
                 return self.add_address_of_word(self.own[place.at])
+            case Home.SETTLED if place.at in self.told:
+                return self.add_address_of_word(self.told[place.at])
             case Home.SETTLED:
                 self.settled[word] = place.at
                 return self.add(address_of(self.plan.values[place.at]))

@@ -62,4 +62,4 @@ func.func @no_rows(%x: tensor<64x64xf32>, %y: tensor<1x4x16x32xf32>) -> (tensor<
 }
 // CHECK-LABEL: func.func @no_rows
 // CHECK:         fuse.dense {{.*}}hardware-limit: the trip would hold 32768 bytes of feature maps, the limit is 8192, and %dense cannot be cut into tiles of rows: its result has no rows
-// CHECK-NEXT:    fuse.softmax {{.*}}16384 bytes of feature maps, the limit is 8192, and with %soft it cannot be cut into tiles of rows
+// CHECK-NEXT:    fuse.softmax {{.*}}16384 bytes of feature maps, the limit is 8192, and %soft cannot be cut into tiles of rows

@@ -8,15 +8,16 @@
 4. A value crosses when one side gives it and the other reads it; arguments come from the host, results go there.
 5. Memory holds what is given and still to be read, from call to call; its peak is that of feature maps, without
    constants.
-
-6. Tiles of one trip are one call: all of them together read and write what it says, halos and constants once for each
+6. A trip holds bytes in each region of memory that its template has; of tiles it is the largest that counts.
+7. Tiles of one trip are one call: all of them together read and write what it says, halos and constants once for each
    tile. Rows that are cut out and put together are addressed, not copied.
 
 Sizes that are open count nothing, and the report says of how many values.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -29,10 +30,12 @@ from fuse_dialect.dialect.types import byte_count, element_count, tensor_type
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.op_costs import PrimitiveCost, op_cost
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.hardware.trip_bytes import held_by
 from fuse_dialect.hardware.trips import Trip, trips_of
 from fuse_dialect.templates.constraint import padded_operations
 from fuse_dialect.templates.matcher import UnitMatcher
 from fuse_dialect.templates.objective import busiest_unit, trip_cycles
+from fuse_dialect.templates.regions import bytes_of_regions
 from fuse_dialect.templates.template import HardwareTemplate
 
 
@@ -58,6 +61,8 @@ class Work:
     """Into how many tiles a trip is cut."""
     whole: int = 0
     """Bytes that it would read and write as one, for a trip that is cut; `bytes` holds the halos, too."""
+    regions: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Bytes that a trip holds in each region of memory of its template, at most; none without regions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ def _is_within(value: SSAValue, ops: set[Operation]) -> bool:
 
 
 def _calls_of(block: Block) -> list[_Call]:
-    """The calls of a block in its order; (6) neighbours around tiles of one trip are one."""
+    """The calls of a block in its order; (7) neighbours around tiles of one trip are one."""
     calls: list[_Call] = []
     tiles: list[Operation] = []
 
@@ -206,18 +211,35 @@ def _engine(call: _Call, functions: Mapping[str, func.FuncOp]) -> str:
     return HOST
 
 
+class _FunctionCost(NamedTuple):
+    """What one call of a function costs."""
+
+    operations: int
+    bytes: int
+    constants: int
+    cycles: float | None
+    open_values: int
+    regions: Mapping[str, int]
+
+
 class Costs:
     """Costs of calls; those of a function are found once."""
 
     def __init__(self, trips: Mapping[str, Trip], template_of: Callable[[str], HardwareTemplate | None]):
         self.trips = trips
         self.template_of = template_of
-        self.known: dict[str, tuple[int, int, int, float | None, int]] = {}
+        self.known: dict[str, _FunctionCost] = {}
 
     def trip_cost(self, function: func.FuncOp) -> tuple[int, float | None]:
         """Bytes that one call of a trip moves, and its cycles; `None` where its template says no rates."""
-        _, moved, _, cycles, _ = self._of_function(function)
-        return moved, cycles
+        cost = self._of_function(function)
+        return cost.bytes, cost.cycles
+
+    def regions(self, function: func.FuncOp, constants: Collection[int] = ()) -> dict[str, int]:
+        """(6) Bytes that a trip holds in each region of its template, for the numbers of arguments that are constants."""
+        trip = self.trips.get(function.sym_name.data)
+        template = None if trip is None else self.template_of(trip.template)
+        return {} if template is None else bytes_of_regions(template, held_by(function, template, constants))
 
     def of(self, op: Operation, functions: Mapping[str, func.FuncOp], engine: str, resident: int) -> tuple[Work, int]:
         """The work of a call, and how many values of open size it leaves out."""
@@ -229,14 +251,16 @@ class Costs:
             return work, cost.open_values
         name = callee.sym_name.data
         if name not in self.known:
-            self.known[name] = self._of_function(callee)
-        operations, moved, constants, cycles, unknown = self.known[name]
-        return Work(name, engine, operations, moved, constants, cycles, resident), unknown
+            places = [place for place, value in enumerate(op.operands) if not _is_feature(value)]
+            self.known[name] = self._of_function(callee, places)
+        own = self.known[name]
+        work = Work(name, engine, own.operations, own.bytes, own.constants, own.cycles, resident, regions=own.regions)
+        return work, own.open_values
 
     def of_tiles(
         self, call: _Call, functions: Mapping[str, func.FuncOp], engine: str, resident: int
     ) -> tuple[Work, int]:
-        """(6) The work of all tiles of a trip."""
+        """(7) The work of all tiles of a trip."""
         works: list[Work] = []
         open_values = 0
         constants = 0
@@ -261,10 +285,11 @@ class Costs:
             resident,
             len(works),
             whole,
+            {name: max(work.regions[name] for work in works) for name in (works[0].regions if works else ())},
         )
         return total, open_values
 
-    def _of_function(self, function: func.FuncOp) -> tuple[int, int, int, float | None, int]:
+    def _of_function(self, function: func.FuncOp, places: Collection[int] = ()) -> "_FunctionCost":
         cost = PrimitiveCost(function).cost
         held = [op.results[0] for op in function.body.block.ops if is_constant(op)]
         constants = sum(byte_count(value.type) or 0 for value in held)
@@ -273,7 +298,7 @@ class Costs:
         trip = self.trips.get(function.sym_name.data)
         moved = cost.static_bytes + numbers
         cycles = None if trip is None else self._cycles(trip, moved)
-        return flops or 0, moved, constants, cycles, cost.open_values
+        return _FunctionCost(flops or 0, moved, constants, cycles, cost.open_values, self.regions(function, places))
 
     def _cycles(self, trip: Trip, moved: int) -> float | None:
         template = self.template_of(trip.template)

@@ -2,8 +2,8 @@
 
 One box for each function that `fuse-ops-hw` has made, with all units and links of its template. Units that run an
 operator are filled and say which, in the order of the trip; the way between them is drawn thick, also through units
-that only let the data pass. The box says the bytes that the trip moves, and its cycles, if the template has rates. A
-module without such functions gives one box for each `fuse.hardware` op.
+that only let the data pass. The box says the bytes that the trip moves, its cycles, if the template has rates, and what
+it holds in each region of memory. A module without such functions gives one box for each `fuse.hardware` op.
 
 The output is DOT; `dot -Tsvg` of Graphviz (https://graphviz.org) draws it.
 """
@@ -23,8 +23,8 @@ from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE, HardwareOp, read_template
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.estimate import Costs
+from fuse_dialect.hardware.template_file import known_templates
 from fuse_dialect.hardware.trips import trips_of
-from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.templates.template import HardwareTemplate
 
 _HINT = "put the template of a file into the module first: --insert-hardware='template=\"file.mlir\"'"
@@ -47,7 +47,7 @@ class HardwareDotTarget(Target):
             OpError: The template of a function is not known.
         """
         described = [read_template(op)[0] for op in module.walk() if isinstance(op, HardwareOp)]
-        templates = {**SHIPPED_TEMPLATES, **{template.name: template for template in described}}
+        templates = known_templates(module)
         boxes = list(self._boxes(module, templates))
         if not boxes and not self.function:
             boxes = [_Box(template.name, template, ()) for template in described]
@@ -72,6 +72,8 @@ class HardwareDotTarget(Target):
                     raise OpError(op, what, _HINT)
                 moved, cycles = costs.trip_cost(op)
                 cost = f"{moved} bytes" if cycles is None else f"{moved} bytes, {cycles:.0f} cycles"
+                held = costs.regions(op).items()
+                cost = "\n".join([cost, *(f"{size} bytes in {region}" for region, size in held)])
                 yield _Box(f"@{op.sym_name.data}", templates[name.data], _trip(op, templates[name.data]), cost)
 
 

@@ -14,11 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
-from fuse_dialect.dialect.ops.hardware import HardwareOp, read_template
 from fuse_dialect.hardware.estimate import HardwareEstimate, Work, estimate, total_cycles
-from fuse_dialect.hardware.template_file import find_template
-from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
-from fuse_dialect.templates.template import HardwareTemplate
+from fuse_dialect.hardware.template_file import find_template, known_templates
 
 
 @dataclass(frozen=True)
@@ -56,10 +53,7 @@ def estimate_of(module: ModuleOp, ctx: Context, template: str = "", entry: str =
         PassFailedException: The module has no such function.
         TemplateError: The template cannot be read.
     """
-    templates: dict[str, HardwareTemplate] = dict(SHIPPED_TEMPLATES)
-    templates.update(
-        (own.name, own) for own in (read_template(op)[0] for op in module.ops if isinstance(op, HardwareOp))
-    )
+    templates = known_templates(module)
     if template:
         given = find_template(template, module, ctx)
         templates[given.name] = given
@@ -116,12 +110,25 @@ def report_lines(found: HardwareEstimate) -> Iterator[str]:
     yield ""
     yield f"Crossings: {found.to_device} bytes to the device, {found.to_host} bytes to the host."
     yield f"Memory: {found.peak} bytes of feature maps at the peak."
+    for name, (size, calls) in _regions(found).items():
+        yield f"Region {name}: {size} bytes at most, in {calls}."
     for work in found.works:
         if work.tiles > 1:
             sizes = f"{work.bytes} bytes with halos, {work.whole} as one"
             yield f"Tiles: {work.name} runs {work.tiles} times, {sizes}."
     if found.open_values:
         yield f"Open sizes: {found.open_values} values count nothing."
+
+
+def _regions(found: HardwareEstimate) -> dict[str, tuple[int, str]]:
+    """For each region of an engine the most bytes that a trip holds in it, and which trip that is."""
+    most: dict[str, tuple[int, str]] = {}
+    for work in found.works:
+        for region, size in work.regions.items():
+            name = f"{region} of {work.engine}"
+            if name not in most or size > most[name][0]:
+                most[name] = (size, work.name)
+    return most
 
 
 def _cycles(cycles: float | None) -> str:

@@ -49,6 +49,12 @@ def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate
     return read_template_file(name, ctx)
 
 
+def known_templates(module: ModuleOp) -> dict[str, HardwareTemplate]:
+    """The templates that functions of a module may name: those of the package, and those that stand in it."""
+    own = (read_template(op)[0] for op in module.walk() if isinstance(op, HardwareOp))
+    return {**SHIPPED_TEMPLATES, **{template.name: template for template in own}}
+
+
 def checked_template(op: HardwareOp) -> HardwareTemplate:
     """The template of an op.
 

@@ -36,8 +36,10 @@ from fuse_dialect.dialect.types import byte_count, tensor, tensor_type, with_sha
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.row_windows import row_window, rows_of
+from fuse_dialect.hardware.trip_bytes import held_by
+from fuse_dialect.templates.regions import exceeded
 from fuse_dialect.templates.template import HardwareTemplate
-from fuse_dialect.templates.tiles import StepRows, TileStep, exceeded, most_rows, rows_of_steps
+from fuse_dialect.templates.tiles import StepRows, TileStep, most_rows, rows_of_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +106,11 @@ def _tiling(function: func.FuncOp, template: HardwareTemplate, constants: set[in
         constants: Numbers of the arguments that are constants.
         axis: The axis of rows.
     """
-    block, limits = function.body.block, template.limits
+    block = function.body.block
     ops = [op for op in block.ops if not is_constant(op) and not isinstance(op, func.ReturnOp)]
-    held = sum(_bytes(op.results[0]) for op in block.ops if is_constant(op))
-    held += sum(_bytes(block.args[place]) for place in constants)
-    features = sum(_bytes(value) for place, value in enumerate(block.args) if place not in constants)
     views = {each.operator for each in template.virtual}
-    given = [sum(map(_bytes, op.results)) for op in ops if op_name(op) not in views]
-    if exceeded(limits, features + sum(given), held, max(given[:-1], default=0)) is None:
+    held = held_by(function, template, constants)
+    if exceeded(template, held) is None:
         return None
     steps: list[TileStep] = []
     for place, op in enumerate(ops):
@@ -128,7 +127,7 @@ def _tiling(function: func.FuncOp, template: HardwareTemplate, constants: set[in
         row = 0 if op_name(op) in views else _row(op.results[0], axis)
         steps.append(TileStep(window, size, row, sliced, whole))
     total = rows_of(ops[-1].results[0].type, axis)
-    rows = most_rows(steps, total, limits, held)
+    rows = most_rows(steps, total, template, held.weights)
     if not rows or not isinstance(block.last_op, func.ReturnOp) or len(block.last_op.operands) != 1:
         return None
     firsts = range(0, total, rows)

@@ -1,14 +1,15 @@
 """`-t trips-json`: trips and the program around them as JSON, for code generators in any language.
 
     {"format": "fuse-trips/1",
-     "trips": [{"name", "template", "inputs", "constants", "steps", "outputs"}],
+     "trips": [{"name", "template", "inputs", "constants", "steps", "outputs", "regions"?}],
      "functions": [{"name", "inputs", "calls": [{"trip" | "host", "operands", "results", "reason"?}], "outputs"}]}
 
 A value is its `name` and `type`. A step has `op`, `unit`, `operands`, `results`, `attributes`, and `padding` where its
-unit wants some. A constant has its elements in base64, row-major and little-endian, if the option `constants` asks for
-them; without, they are what `Trip.weights` says. What is called is a trip, a primitive for the host, or an op of the
-host by its name, with its `attributes`. A loop or branch has `regions`, each with `inputs`, `calls` and `outputs`:
-tiles are trips in a loop that takes rows. A short constant of integers has its `value`.
+unit wants some. `regions` has the bytes that the trip holds in each region of memory of its template. A constant has
+its elements in base64, row-major and little-endian, if the option `constants` asks for them; without, they are what
+`Trip.weights` says. What is called is a trip, a primitive for the host, or an op of the host by its name, with its
+`attributes`. A loop or branch has `regions`, each with `inputs`, `calls` and `outputs`: tiles are trips in a loop that
+takes rows. A short constant of integers has its `value`.
 """
 
 import base64
@@ -32,7 +33,11 @@ from fuse_dialect.dialect.types import element_count, is_tensor
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.hardware.template_file import known_templates
+from fuse_dialect.hardware.trip_bytes import held_by
 from fuse_dialect.hardware.trips import Trip, TripValue, attributes_of, trips_of
+from fuse_dialect.templates.regions import bytes_of_regions
+from fuse_dialect.templates.template import HardwareTemplate
 
 FORMAT = "fuse-trips/1"
 """Name and version of the format; a key that is added does not change it."""
@@ -68,9 +73,10 @@ class TripsJsonTarget(Target):
 
 def trips_object(module: ModuleOp, trips: list[Trip], *, constants: bool = False) -> dict[str, Any]:
     """The module as an object for `json.dump`; see above."""
+    templates = known_templates(module)
     return {
         "format": FORMAT,
-        "trips": [_trip(trip, constants=constants) for trip in trips],
+        "trips": [_trip(trip, templates.get(trip.template), constants=constants) for trip in trips],
         "functions": [
             _function(op)
             for op in module.ops
@@ -83,8 +89,9 @@ def _value(value: TripValue) -> dict[str, Any]:
     return {"name": value.name, "type": value.type}
 
 
-def _trip(trip: Trip, *, constants: bool) -> dict[str, Any]:
+def _trip(trip: Trip, template: HardwareTemplate | None, *, constants: bool) -> dict[str, Any]:
     weights = trip.weights if constants else {}
+    regions = {} if template is None else bytes_of_regions(template, held_by(trip.function, template))
     return {
         "name": trip.name,
         "template": trip.template,
@@ -104,6 +111,7 @@ def _trip(trip: Trip, *, constants: bool) -> dict[str, Any]:
             for step in trip.steps
         ],
         "outputs": list(trip.outputs),
+        **({"regions": regions} if regions else {}),
     }
 
 

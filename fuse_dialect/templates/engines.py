@@ -98,6 +98,11 @@ def joined(templates: Sequence[HardwareTemplate]) -> HardwareTemplate:
             }
         ),
         bandwidth=_tightest([template.bandwidth for template in templates]),
+        regions=tuple(
+            replace(region, name=f"{template.name}{_BETWEEN}{region.name}")
+            for template in templates
+            for region in template.regions
+        ),
     )
 
 

@@ -41,6 +41,14 @@ def support_table(template: HardwareTemplate, level: int = 1) -> Iterator[str]:
     storing = [unit.name for unit in template.units if unit.stores]
     if storing:
         yield f"Results are written to memory by: {', '.join(storing)}."
+    if template.regions:
+        yield ""
+        yield "| memory | holds | bytes |"
+        yield "|---|---|---|"
+        for region in template.regions:
+            size = str(region.bytes or "as many as there are") + (", larger in parts" if region.streams else "")
+            said = f"{region.sentence} ({size})" if region.sentence else size
+            yield f"| {region.name} | {', '.join(region.holds)} | {said} |"
     if template.requirements:
         yield ""
         yield "Every operator must satisfy:"

@@ -120,7 +120,37 @@ class HardwareLimits:
     """Most bytes of constants that a group reads."""
 
 
-TemplatePart: TypeAlias = HardwareUnit | HardwareLink | OperatorMapping | VirtualOperator | HardwareRequirement
+class Role(StrEnum):
+    """What bytes are to a trip; the order in which they are placed in memory."""
+
+    INPUTS = "inputs"
+    """Computed values that it reads."""
+    WEIGHTS = "weights"
+    """Constants that it reads."""
+    OUTPUTS = "outputs"
+    """Values that it writes."""
+    BETWEEN = "between"
+    """Values that pass from unit to unit alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareRegion:
+    """A memory: what of a trip may live in it, and how much."""
+
+    name: str
+    holds: tuple[str, ...]
+    """Roles. One that several regions hold goes to the first of them that has room for it."""
+    bytes: int = 0
+    """Its size; 0 for as much as there is."""
+    streams: bool = False
+    """Whether what is larger passes through it in parts, so that its size is no limit."""
+    sentence: str = ""
+    """What a refusal says first."""
+
+
+TemplatePart: TypeAlias = (
+    HardwareUnit | HardwareLink | OperatorMapping | VirtualOperator | HardwareRequirement | HardwareRegion
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +196,8 @@ class HardwareTemplate:
     requirements: tuple[HardwareRequirement, ...] = ()
     bandwidth: int = 0
     """Bytes that move from and to memory in a cycle; 0 if they are not said."""
+    regions: tuple[HardwareRegion, ...] = ()
+    """Memories; none if they are not said."""
 
     def constraints_of(self, row: OperatorMapping) -> tuple[Constraint, ...]:
         """What must hold of an operator for a row: the requirements of the template, and the row's own."""
@@ -199,6 +231,7 @@ class HardwareTemplate:
         yield from self._unit_problems(names)
         yield from self._way_problems()
         yield from self._mapping_problems()
+        yield from self._region_problems()
 
     def _unit_problems(self, names: set[str]) -> Iterator[TemplateProblem]:
         reachable = self.reachable_units() if self.source in names else names
@@ -215,6 +248,25 @@ class HardwareTemplate:
                 yield TemplateProblem(f"expects rates of unit '{unit.name}' of 0 or more", unit)
             if unit.capacity < 1:
                 yield TemplateProblem(f"expects unit '{unit.name}' of capacity 1 or more, got {unit.capacity}", unit)
+
+    def _region_problems(self) -> Iterator[TemplateProblem]:
+        seen: set[str] = set()
+        for region in self.regions:
+            if region.name in seen:
+                yield TemplateProblem(f"expects names of regions to differ, got '{region.name}' twice", region)
+            seen.add(region.name)
+            wrong = next((role for role in region.holds if role not in set(Role)), None)
+            if wrong is not None or not region.holds:
+                known, got = ", ".join(Role), repr(wrong) if wrong is not None else "nothing"
+                yield TemplateProblem(f"expects region '{region.name}' to hold some of {known}, got {got}", region)
+            if region.bytes < 0:
+                yield TemplateProblem(f"expects region '{region.name}' of 0 bytes or more, got {region.bytes}", region)
+            if region.streams and not region.bytes:
+                yield TemplateProblem(f"expects the bytes of region '{region.name}', which streams", region)
+        held = {role for region in self.regions for role in region.holds}
+        for role in Role if self.regions else ():
+            if role not in held:
+                yield TemplateProblem(f"expects a region that holds {role}, got none")
 
     def _way_problems(self) -> Iterator[TemplateProblem]:
         """What keeps trips from passing all units that they must, or from memory."""

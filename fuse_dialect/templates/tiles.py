@@ -12,7 +12,8 @@ https://doi.org/10.1145/2491956.2462176), and Vela's cascades of stripes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuse_dialect.templates.template import HardwareLimits
+from fuse_dialect.templates.regions import Held, exceeded
+from fuse_dialect.templates.template import HardwareTemplate
 
 MOST_TILES = 1_024
 """Tiles that a trip is cut into at most."""
@@ -70,18 +71,35 @@ class RowWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """Bytes that grow with the rows of a trip's last value: `slope * rows + base` at most."""
+
+    slope: int = 0
+    base: int = 0
+
+    def at(self, rows: int) -> int:
+        """The bytes for so many rows."""
+        return self.slope * rows + self.base
+
+    def behind(self, window: RowWindow, row: int, whole: int = 0) -> "Line":
+        """The line with one more operator, which reads `row` bytes of each row, and `whole` besides."""
+        # For so many rows of the result it reads (rows * stride + halo) / up at most.
+        up = max(1, window.up)
+        halo = max(window.reach, up) + up - 2 if window.up else window.reach - window.stride
+        slope = self.slope + row
+        return Line(-(-slope * window.stride // up), self.base - (-slope * halo // up) + whole)
+
+
+@dataclass(frozen=True, slots=True)
 class Strip:
-    """Bytes of a trip as they grow with the rows of its last value: `slope * rows + base` at most.
+    """Bytes of a trip as they grow with the rows of its last value, which does not count.
 
     Rows beyond the edges count, so what is held may be less.
     """
 
-    slope: int = 0
-    base: int = 0
-    """Of all feature maps but the last value."""
-    wide_slope: int = 0
-    wide_base: int = 0
-    """Of the largest value between two units."""
+    inputs: Line = Line()
+    between: Line = Line()
+    widest: Line = Line()
 
     def behind(self, window: RowWindow, head: int, sliced: int, whole: int) -> "Strip":
         """The strip with one more operator.
@@ -92,16 +110,16 @@ class Strip:
             sliced: Bytes of a row of all else that it reads by rows.
             whole: Bytes of what it reads as a whole.
         """
-        slope, wide = self.slope + head + sliced, max(self.wide_slope, head)
-        # For so many rows of the result it reads (rows * stride + halo) / up at most.
-        up = max(1, window.up)
-        halo = max(window.reach, up) + up - 2 if window.up else window.reach - window.stride
+        widest = Line(max(self.widest.slope, head), self.widest.base).behind(window, 0)
         return Strip(
-            -(-slope * window.stride // up),
-            self.base - (-slope * halo // up) + whole,
-            -(-wide * window.stride // up),
-            max(0, self.wide_base - (-wide * halo // up)),
+            self.inputs.behind(window, sliced, whole),
+            self.between.behind(window, head),
+            Line(widest.slope, max(0, widest.base)),
         )
+
+    def held(self, rows: int, weights: int, row: int) -> Held:
+        """What a tile of so many rows holds, of `row` bytes each of the last value."""
+        return Held(self.inputs.at(rows), weights, row * rows, self.between.at(rows), self.widest.at(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,30 +148,17 @@ def rows_of_steps(steps: Sequence[TileStep], first: int, count: int) -> list[Ste
     return found
 
 
-def tile_bytes(steps: Sequence[TileStep], first: int, count: int) -> tuple[int, int]:
-    """Bytes of feature maps that a tile holds, and of the largest value between two units."""
+def tile_bytes(steps: Sequence[TileStep], first: int, count: int, weights: int) -> Held:
+    """What a tile holds."""
     rows = rows_of_steps(steps, first, count)
     given = [*(each.count for each in rows[1:]), count]
-    between = [number * step.row for number, step in zip(given, steps, strict=True)]
-    reads = sum(each.count * step.sliced + step.whole for each, step in zip(rows, steps, strict=True))
-    while between and not steps[len(between) - 1].row:
-        between.pop()
-    return reads + sum(between), max(between[:-1], default=0)
+    sizes = [number * step.row for number, step in zip(given, steps, strict=True) if step.row]
+    inputs = sum(each.count * step.sliced + step.whole for each, step in zip(rows, steps, strict=True))
+    *between, last = sizes or [0]
+    return Held(inputs, weights, last, sum(between), max(between, default=0))
 
 
-def exceeded(limits: HardwareLimits, features: int, constants: int, between: int) -> tuple[str, int, int] | None:
-    """What is beyond the limits, how much it is, and the limit; `None` if all fits."""
-    for what, size, most in (
-        ("bytes of feature maps", features, limits.feature_bytes),
-        ("bytes", features + constants, limits.trip_bytes),
-        ("bytes between two units", between, limits.buffer_bytes),
-    ):
-        if most and size > most:
-            return what, size, most
-    return None
-
-
-def most_rows(steps: Sequence[TileStep], total: int, limits: HardwareLimits, constants: int) -> int:
+def most_rows(steps: Sequence[TileStep], total: int, template: HardwareTemplate, constants: int) -> int:
     """The most rows of the result in a tile that fits, of tiles as equal as can be; 0 if none fits.
 
     Complexity: O(MOST_TILES * steps * log(total)).
@@ -161,8 +166,7 @@ def most_rows(steps: Sequence[TileStep], total: int, limits: HardwareLimits, con
 
     def fits(rows: int) -> bool:
         tiles = ((first, min(rows, total - first)) for first in range(0, total, rows))
-        sizes = (tile_bytes(steps, first, count) for first, count in tiles)
-        return all(exceeded(limits, features, constants, between) is None for features, between in sizes)
+        return all(exceeded(template, tile_bytes(steps, *tile, constants)) is None for tile in tiles)
 
     low, high = least_rows(total), total
     if not fits(low):

@@ -14,14 +14,15 @@ several of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.templates.graph import VIEWS, HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.matcher import START, UnitMatcher, UnitState
+from fuse_dialect.templates.regions import Excess, Held, exceeded, limits_bytes
 from fuse_dialect.templates.template import HardwareTemplate
-from fuse_dialect.templates.tiles import Strip, exceeded, least_rows
+from fuse_dialect.templates.tiles import Strip, least_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,9 @@ class TripState(NamedTuple):
     results: int = 0
     """Values behind which the data has gone on and that others read, so that they are written."""
     products: int = 0
-    features: int = 0
-    """Bytes of computed values that it reads or writes, or that pass between its units; the head's are not counted."""
-    constants: int = 0
-    """Bytes of constants that it reads."""
-    between: int = 0
-    """Bytes of the largest value between its units, where trips may be cut into tiles."""
+    held: Held = Held()
+    """Bytes that it holds, those of the head not counted. Where no region asks for more, all features are between
+    units; the largest value counts where trips may be cut into tiles."""
     strip: Strip | None = None
     """What a tile of it holds; `None` if it cannot be cut, or need not be."""
 
@@ -74,10 +72,12 @@ class TripLaw:
         self.counts_cycles = counts_cycles
         self.stores = bool(template.storing)
         """Whether only some units write to memory."""
+        self.template = template
+        self.has_regions = any(region.bytes and not region.streams for region in template.regions)
+        """Whether regions are a limit, so that what is written counts apart."""
         self.counts_bytes = bool(self.limits.trip_bytes or self.limits.feature_bytes or self.limits.constant_bytes)
-        self.tiles = bool(graph.rows) and bool(
-            self.limits.trip_bytes or self.limits.feature_bytes or self.limits.buffer_bytes
-        )
+        self.counts_bytes |= self.has_regions
+        self.tiles = bool(graph.rows) and limits_bytes(template)
         """Whether a trip that does not fit may be cut into tiles of rows."""
         self.counts_bytes |= self.tiles
         self.counts_reads = bool(self.limits.operands) or self.counts_bytes
@@ -157,9 +157,12 @@ class TripLaw:
         """Whether a trip is beyond the limits unless it is cut into tiles."""
         return self._beyond_whole(state) is not None
 
-    def _beyond_whole(self, state: TripState) -> tuple[str, int, int] | None:
-        features = state.features + self._size(self.gives[state.head])
-        return exceeded(self.limits, features, state.constants, state.between)
+    def _beyond_whole(self, state: TripState) -> Excess | None:
+        return exceeded(self.template, self._ending(state.held, self._size(self.gives[state.head])))
+
+    def _ending(self, held: Held, last: int) -> Held:
+        """What a trip holds that ends with a value of so many bytes."""
+        return held._replace(outputs=held.outputs + last)
 
     def _limited(self, state: TripState, number: int, inside: Inside) -> TripState | HardwareRefusal:
         """(5) The larger trip, or the limit that it exceeds."""
@@ -181,24 +184,22 @@ class TripLaw:
             refusal = _beyond("the trip would write", results + 1, "values", limits.results)
         if refusal is not None:
             return refusal
-        features, constants, between = state.features, state.constants, state.between
-        strip: Strip | str = ""
+        held, strip = state.held, ""
         if self.counts_bytes:
-            added = self._bytes(state, node, [value for value in outside if value not in state.reads], number)
+            added = self._bytes(state, node, [value for value in outside if value not in state.reads], number, inside)
             if isinstance(added, HardwareRefusal):
                 return added
-            features, constants = added
+            held = added
             if self.tiles:
                 strip = self._strip(state, number, inside)
-                between = self._widest(state, node, inside)
-            refusal = self._beyond_bytes(features, constants, between, strip, number)
+            refusal = self._beyond_bytes(held, strip, number)
             if refusal is not None:
                 return refusal
         units = self.matcher.step(state.units, *self.work_of(number))
         if not units:
             return HardwareRefusal(*self.matcher.refusal(state.units, node.kinds))
         known = None if isinstance(strip, str) else strip
-        return TripState(units, number, reads, state.forgotten, results, products, features, constants, between, known)
+        return TripState(units, number, reads, state.forgotten, results, products, held, known)
 
     def _operands(self, count: int) -> HardwareRefusal | None:
         if self.limits.operands and count > self.limits.operands:
@@ -240,52 +241,51 @@ class TripLaw:
         return count
 
     def _bytes(
-        self, state: TripState, node: HardwareNode, added: Iterable[int], number: int
-    ) -> tuple[int, int] | HardwareRefusal:
-        """Bytes of features and of constants of the larger trip."""
-        nodes = self.graph.nodes
-        constants = state.constants
-        features = state.features + self._size(self.gives[state.head] if state.head >= 0 else ())
+        self, state: TripState, node: HardwareNode, added: Iterable[int], number: int, inside: Inside
+    ) -> Held | HardwareRefusal:
+        """What the larger trip holds, its last value not counted."""
+        nodes, sizes = self.graph.nodes, self.graph.value_bytes
+        inputs, weights, outputs, between, widest = state.held
+        head = self._size(self.gives[state.head]) if state.head >= 0 else 0
+        if self.has_regions and head and self.leaves_behind(state.head, number, inside):
+            outputs += head
+        else:
+            between += head
         for value in added:
-            size = self.graph.value_bytes[value]
+            size = sizes[value]
             if size is None:
                 return HardwareRefusal(Reason.HARDWARE_LIMIT, "the trip would read a value of unknown size")
             if nodes[self.graph.producers[value]].role is HardwareRole.CONSTANT:
-                constants += size
+                weights += size
+            elif self.has_regions:
+                inputs += size
             else:
-                features += size
-        if any(self.graph.value_bytes[value] is None for value in self.gives[number]):
+                between += size
+        if any(sizes[value] is None for value in self.gives[number]):
             return HardwareRefusal(Reason.HARDWARE_LIMIT, "the trip would write a value of unknown size")
-        return features, constants
+        if self.tiles:
+            widest = max([widest, *(self._size([value]) for value in node.reads if inside(value) is not None)])
+        return Held(inputs, weights, outputs, between, widest)
 
-    def _beyond_bytes(
-        self, features: int, constants: int, between: int, strip: Strip | str, number: int
-    ) -> HardwareRefusal | None:
-        """Why neither the trip nor a tile of one row of it fits; `features` are without those of the last value."""
+    def _beyond_bytes(self, held: Held, strip: Strip | str, number: int) -> HardwareRefusal | None:
+        """Why neither the trip nor a tile of one row of it fits; `held` is without its last value."""
         limits = self.limits
-        if limits.constant_bytes and constants > limits.constant_bytes:
-            return _beyond("the trip would hold", constants, "bytes of constants", limits.constant_bytes)
+        if limits.constant_bytes and held.weights > limits.constant_bytes:
+            return _beyond("the trip would hold", held.weights, "bytes of constants", limits.constant_bytes)
         values = self.gives[number]
-        whole = exceeded(limits, features + self._size(values), constants, between)
+        whole = exceeded(self.template, self._ending(held, self._size(values)))
         if whole is None:
             return None
-        what, size, most = whole
         if not self.tiles:
-            return _beyond("the trip would hold", size, what, most)
+            return HardwareRefusal(Reason.HARDWARE_LIMIT, whole.said("the trip"))
         if isinstance(strip, str):
             return _uncut(whole, self.graph.nodes[number], strip)
         rows = least_rows(self.graph.rows[values[0]])
-        held = (strip.slope + self._row(values[0])) * rows + strip.base
-        tile = exceeded(limits, held, constants, strip.wide_slope * rows + strip.wide_base)
+        tile = exceeded(self.template, strip.held(rows, held.weights, self._row(values[0])))
         if tile is None:
             return None
-        what, size, most = tile
         height = "one row" if rows == 1 else f"{rows} rows"
-        return _beyond(f"a tile of {height} would hold", size, what, most)
-
-    def _widest(self, state: TripState, node: HardwareNode, inside: Inside) -> int:
-        """Bytes of the largest value that passes between units."""
-        return max([state.between, *(self._size([value]) for value in node.reads if inside(value) is not None)])
+        return HardwareRefusal(Reason.HARDWARE_LIMIT, tile.said(f"a tile of {height}"))
 
     def _row(self, value: int) -> int:
         return (self.graph.value_bytes[value] or 0) // self.graph.rows[value]
@@ -333,7 +333,6 @@ def _beyond(doing: str, count: int, what: str, most: int) -> HardwareRefusal:
     return HardwareRefusal(Reason.HARDWARE_LIMIT, f"{doing} {count} {what}, the limit is {most}")
 
 
-def _uncut(beyond: tuple[str, int, int], node: HardwareNode, why: str) -> HardwareRefusal:
-    what, size, most = beyond
-    refusal = _beyond("the trip would hold", size, what, most)
-    return replace(refusal, message=f"{refusal.message}, and {node.label} cannot be cut into tiles of rows: {why}")
+def _uncut(beyond: Excess, node: HardwareNode, why: str) -> HardwareRefusal:
+    text = f"{beyond.said('the trip')}, and {node.label} cannot be cut into tiles of rows: {why}"
+    return HardwareRefusal(Reason.HARDWARE_LIMIT, text)

@@ -12,6 +12,7 @@ from fuse_dialect.templates.objective import Objective
 from fuse_dialect.templates.template import (
     HardwareLimits,
     HardwareLink,
+    HardwareRegion,
     HardwareTemplate,
     HardwareUnit,
     OperatorMapping,
@@ -55,8 +56,20 @@ def random_template(random: Random) -> HardwareTemplate:
     )
     kinds = sorted({unit.kind for unit in units})
     mappings = (OperatorMapping("fuse.exp", tuple(kinds)),)
+    regions = (
+        HardwareRegion("near", ("inputs", "outputs"), random.randint(2, 5) * 100),
+        HardwareRegion("middle", ("weights", "between", "inputs"), random.randint(1, 4) * 100),
+        HardwareRegion("far", ("between",), random.randint(0, 1) * 64),
+    )
     template = HardwareTemplate(
-        "random", "u0", units, tuple(links), mappings, limits=limits, bandwidth=random.randint(1, 64)
+        "random",
+        "u0",
+        units,
+        tuple(links),
+        mappings,
+        limits=limits,
+        bandwidth=random.randint(1, 64),
+        regions=regions if random.random() < 0.3 else (),
     )
     template.validate()
     return template
@@ -153,7 +166,26 @@ def is_trip(graph: HardwareGraph, template: HardwareTemplate, walk: Sequence[int
         and sum(graph.value_bytes[value] or 0 for value in (*features, *walk)) > limits.feature_bytes
     ):
         return False
+    if template.regions and not has_room(graph, template, walk):
+        return False
     return any(True for _ in placements(graph, template, walk, ends=ends))
+
+
+def has_room(graph: HardwareGraph, template: HardwareTemplate, walk: Sequence[int]) -> bool:
+    """Whether each kind of bytes of a trip goes into the first of its regions that has room."""
+    outside = {value for each in walk for value in graph.nodes[each].reads if value not in walk}
+    weights = {value for value in outside if graph.nodes[value].role is HardwareRole.CONSTANT}
+    outputs = {value for value in walk if value == walk[-1] or is_written(graph, walk, value)}
+    kinds = {"inputs": outside - weights, "weights": weights, "outputs": outputs, "between": set(walk) - outputs}
+    room = [region.bytes or 10**9 for region in template.regions]
+    for kind, values in kinds.items():
+        size = sum(graph.value_bytes[value] or 0 for value in values)
+        places = [place for place, region in enumerate(template.regions) if kind in region.holds]
+        chosen = next((place for place in places if room[place] >= size), None)
+        if chosen is None:
+            return False
+        room[chosen] -= size
+    return True
 
 
 def placements(

@@ -46,6 +46,7 @@ from fuse_dialect.templates.constraint import ConstraintError, parse_constraint
 from fuse_dialect.templates.template import (
     HardwareLimits,
     HardwareLink,
+    HardwareRegion,
     HardwareRequirement,
     HardwareTemplate,
     HardwareUnit,
@@ -199,6 +200,27 @@ class HardwareRequireOp(IRDLOperation):
     assembly_format = "$constraint (`except` $excepted^)? attr-dict"
 
 
+@irdl_op_definition
+class HardwareRegionOp(IRDLOperation):
+    """A memory: which of `inputs`, `weights`, `outputs` and `between` of a trip may live in it, and its size."""
+
+    name = "fuse.hardware_region"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    holds: ArrayAttr[StringAttr] = prop_def(ArrayAttr[StringAttr])
+    size: Integer | None = opt_prop_def(INTEGER)
+    """Bytes, 0 if left out: as many as there are."""
+    streams: UnitAttr | None = opt_prop_def(UnitAttr)
+    """What is larger passes in parts, so that the size is no limit."""
+    sentence: StringAttr | None = opt_prop_def(StringAttr)
+    """What a refusal says first."""
+
+    traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
+    assembly_format = (
+        "$sym_name `holds` $holds (`bytes` $size^)? (`streams` $streams^)? (`because` $sentence^)? attr-dict"
+    )
+
+
 HARDWARE_OPS: Sequence[type[Operation]] = (
     HardwareOp,
     HardwareUnitOp,
@@ -206,10 +228,13 @@ HARDWARE_OPS: Sequence[type[Operation]] = (
     HardwareMapOp,
     HardwareVirtualOp,
     HardwareRequireOp,
+    HardwareRegionOp,
 )
 """The ops of this file."""
 
-PartOp: TypeAlias = HardwareUnitOp | HardwareLinkOp | HardwareMapOp | HardwareVirtualOp | HardwareRequireOp
+PartOp: TypeAlias = (
+    HardwareUnitOp | HardwareLinkOp | HardwareMapOp | HardwareVirtualOp | HardwareRequireOp | HardwareRegionOp
+)
 
 
 def read_template(op: HardwareOp) -> tuple[HardwareTemplate, dict[int, Operation]]:
@@ -226,6 +251,7 @@ def read_template(op: HardwareOp) -> tuple[HardwareTemplate, dict[int, Operation
         HardwareLimits(**{name: _integer(_limit_of(op, name), 0) for name in _LIMITS}),
         tuple(part for part in parts if isinstance(part, HardwareRequirement)),
         _integer(op.bandwidth, 0),
+        tuple(part for part in parts if isinstance(part, HardwareRegion)),
     )
     return template, {id(part): inner for part, inner in pairs}
 
@@ -267,6 +293,14 @@ def _part(op: PartOp) -> TemplatePart:
             return HardwareRequirement(parse_constraint(op.constraint.data), excepted)
         case HardwareVirtualOp():
             return VirtualOperator(op.operator.data)
+        case HardwareRegionOp():
+            return HardwareRegion(
+                op.sym_name.data,
+                tuple(role.data for role in op.holds),
+                _integer(op.size, 0),
+                op.streams is not None,
+                "" if op.sentence is None else op.sentence.data,
+            )
 
 
 _LIMITS: Mapping[str, str] = {
@@ -343,4 +377,13 @@ def _part_ops(template: HardwareTemplate) -> list[Operation]:
         if requirement.excepted:
             properties["excepted"] = ArrayAttr([StringAttr(each) for each in requirement.excepted])
         ops.append(HardwareRequireOp.create(properties=properties))
+    for region in template.regions:
+        properties = {
+            "sym_name": StringAttr(region.name),
+            "holds": ArrayAttr([StringAttr(role) for role in region.holds]),
+            **({"size": IntegerAttr(region.bytes, i64)} if region.bytes else {}),
+            **({"streams": UnitAttr()} if region.streams else {}),
+            **({"sentence": StringAttr(region.sentence)} if region.sentence else {}),
+        }
+        ops.append(HardwareRegionOp.create(properties=properties))
     return ops

@@ -4,14 +4,18 @@
 at most once, in this order. `tiled_matmul_auto` takes the same without the pool. `tiled_resadd_auto` adds two feature
 maps without the array and may end in a relu; `tiled_global_average_auto` stands alone.
 
-Differs from the library: scratchpad and accumulator tile what does not fit, so the template has no limits; and since
-data may pass any unit, a bias, scale, activation or pool may also begin a trip, which the library has as part of a
-product alone. Norms (`tiled_norm_auto`) and convolutions of other numbers of groups are left out.
+Its default configuration has a scratchpad of 256 KiB and an accumulator of 64 KiB. The library passes what does not fit
+through both in parts, so they are no limits.
 
-Source: https://github.com/ucb-bar/gemmini-rocc-tests, include/gemmini.h.
+Differs from the library: since data may pass any unit, a bias, scale, activation or pool may also begin a trip, which
+the library has as part of a product alone. Norms (`tiled_norm_auto`) and convolutions of other numbers of groups are
+left out.
+
+Source: https://github.com/ucb-bar/gemmini-rocc-tests, include/gemmini.h; https://github.com/ucb-bar/gemmini,
+src/main/scala/gemmini/Configs.scala, `defaultConfig`, its capacities.
 """
 
-from fuse_dialect.templates.template import HardwareTemplate, Predicate, links, mapped, units, virtual
+from fuse_dialect.templates.template import HardwareRegion, HardwareTemplate, Predicate, links, mapped, units, virtual
 
 _CONVOLUTION = (
     "padding < kernel: kernel_dim must be larger than padding",
@@ -79,4 +83,9 @@ TEMPLATE = HardwareTemplate(
         *mapped("average", ["fuse.mean"], Predicate.OVER_SPACE),
     ),
     virtual=virtual("fuse.reshape", "fuse.batch_flatten", "fuse.expand_dims", "fuse.squeeze"),
+    regions=(
+        HardwareRegion("scratchpad", ("inputs", "weights"), 256 << 10, streams=True),
+        HardwareRegion("accumulator", ("between",), 64 << 10, streams=True),
+        HardwareRegion("dram", ("outputs",)),
+    ),
 )

@@ -4,16 +4,18 @@ The single point processor has three sub-units, X1, X2 and Y, each with an adder
 can be skipped; Y has a table besides. It runs alone, too, as do pools. What a sub-unit adds or multiplies with comes
 from memory for each layer, channel or element, so a residual sum is no unit of its own. An adder can also take a
 minimum, so a clip from zero on is an adder with the activation behind it, which stands here as the adder alone. Its
-output converter takes sums to 8 bits.
+output converter takes sums to 8 bits. A convolution reads from its buffer, 16 banks of 512 entries of 64 bytes in
+the full configuration, which larger inputs and weights pass in parts.
 
-Differs from NVDLA: types are left out (8 and 16 bits, f16), so that f32 networks can be planned; buffers tile what does
-not fit; local response normalizations are no operator of ours.
+Differs from NVDLA: types are left out (8 and 16 bits, f16), so that f32 networks can be planned; local response
+normalizations are no operator of ours.
 
 Source: https://github.com/nvdla/doc, doc/hw/v1/ias/programming_guide.rst, "Limitation"; unit_description.rst, SDP and
-PDP ("pooling kernel size range to 1~8, and set the stride range to 1 ~ 16").
+PDP ("pooling kernel size range to 1~8, and set the stride range to 1 ~ 16"); https://github.com/nvdla/hw,
+spec/defs/nv_full.spec, `CBUF_BANK_NUMBER_16`, `CBUF_BANK_WIDTH_64`, `CBUF_BANK_DEPTH_512`.
 """
 
-from fuse_dialect.templates.template import HardwareTemplate, Predicate, links, mapped, units, virtual
+from fuse_dialect.templates.template import HardwareRegion, HardwareTemplate, Predicate, links, mapped, units, virtual
 
 _POOL = (
     "kernel in 1..8: Maximum supported pooling kernel size is 8",
@@ -72,4 +74,8 @@ TEMPLATE = HardwareTemplate(
         *mapped("pool", ["fuse.mean"], Predicate.OVER_SPACE),
     ),
     virtual=virtual("fuse.reshape", "fuse.batch_flatten", "fuse.expand_dims", "fuse.squeeze"),
+    regions=(
+        HardwareRegion("cbuf", ("inputs", "weights"), 16 * 64 * 512, streams=True),
+        HardwareRegion("dram", ("outputs", "between")),
+    ),
 )

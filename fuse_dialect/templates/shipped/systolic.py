@@ -2,15 +2,17 @@
 
 Weights stand in the array while features stream by; what leaves the accumulators passes an activation pipeline that
 runs any short chain of elementwise operations, and a pool, on its way back to the buffer. Elementwise work alone takes
-the same way without the array.
+the same way without the array. What a trip reads and writes lives in the unified buffer, and must fit; sums pass the
+accumulators in parts, and weights have a memory of their own.
 
 Source: Jouppi et al., "In-Datacenter Performance Analysis of a Tensor Processing Unit", ISCA 2017,
 doi:10.1145/3079856.3080246, figure 1 and section 2: the array has 65,536 multiply-accumulates for 8-bit integers and
-gives 256 sums a cycle of 700 MHz, activations and pooling follow, and weights come with 34 GB a second. The capacity of
-the vector unit is ours: the paper gives none.
+gives 256 sums a cycle of 700 MHz, activations and pooling follow, and weights come with 34 GB a second from 8 GiB. The
+unified buffer has 24 MiB, the accumulators 4 MiB. The capacity of the vector unit is ours: the paper gives none.
 """
 
 from fuse_dialect.templates.template import (
+    HardwareRegion,
     HardwareTemplate,
     HardwareUnit,
     Predicate,
@@ -52,4 +54,14 @@ TEMPLATE = HardwareTemplate(
     ),
     virtual=virtual("fuse.reshape", "fuse.batch_flatten", "fuse.expand_dims", "fuse.squeeze"),
     bandwidth=34_000 // 700,
+    regions=(
+        HardwareRegion(
+            "unified_buffer",
+            ("inputs", "outputs"),
+            24 << 20,
+            sentence="What a trip reads and writes must fit into the unified buffer",
+        ),
+        HardwareRegion("accumulators", ("between",), 4 << 20, streams=True),
+        HardwareRegion("weight_memory", ("weights",), 8 << 30),
+    ),
 )

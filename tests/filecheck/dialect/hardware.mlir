@@ -36,6 +36,22 @@ fuse.hardware @ways source @mac {
 // CHECK-NEXT:   fuse.hardware_map "fuse.conv2d" to ["mac"]
 // CHECK-NEXT: }
 
+// Memories, with what they hold, their sizes, and what a refusal says.
+fuse.hardware @memories source @mac {
+  fuse.hardware_unit @mac kind "mac"
+  fuse.hardware_map "fuse.conv2d" to ["mac"]
+  fuse.hardware_region @near holds ["inputs", "outputs"] bytes 1024 because "Images must fit"
+  fuse.hardware_region @sums holds ["between"] bytes 64 streams
+  fuse.hardware_region @far holds ["weights"]
+}
+// CHECK-NEXT: fuse.hardware @memories source @mac {
+// CHECK-NEXT:   fuse.hardware_unit @mac kind "mac"
+// CHECK-NEXT:   fuse.hardware_map "fuse.conv2d" to ["mac"]
+// CHECK-NEXT:   fuse.hardware_region @near holds ["inputs", "outputs"] bytes 1024 because "Images must fit"
+// CHECK-NEXT:   fuse.hardware_region @sums holds ["between"] bytes 64 streams
+// CHECK-NEXT:   fuse.hardware_region @far holds ["weights"]
+// CHECK-NEXT: }
+
 // Limits are optional, a name that is no identifier is quoted, and other attributes are kept.
 fuse.hardware @"one-unit" source @all attributes {vendor = "none"} {
   fuse.hardware_unit @all kind "all"

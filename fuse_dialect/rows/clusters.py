@@ -1,12 +1,13 @@
 """Blocks on a cluster of Dask: workers that see the files read and write them, and the client notes what is done.
 
-1. A block is one task. If its worker is lost, Dask runs it on another; writing a block twice is writing it once.
+1. A task is some blocks that follow each other: it costs some milliseconds of the scheduler and of its worker. If the
+   worker is lost, Dask runs it on another; writing a block twice is writing it once.
 2. Few tasks are under way at a time, so that neither the scheduler nor memory fills up with what waits.
-3. Rows in memory go with their task, and results to memory come back with it.
+3. Rows in memory go with their task, and results to memory come back with it: then a task is one block.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from fuse_dialect.rows.blocks import RowProgram
 
 LOCAL = "local:"
-_UNDER_WAY = 3
-"""Tasks for each thread of a worker."""
+_UNDER_WAY, _LEAST_TASKS, _MOST_BLOCKS = 3, 4, 8
+"""Tasks for each thread of a worker: at one time, and in all if there are as many blocks; blocks of a task."""
 _SECONDS = 10
 """Until an address answers."""
 _SMALL = 1 << 20
@@ -62,51 +63,58 @@ def run_on_cluster(cluster: Any, run: Run, blocks: Sequence[int], note: Callable
         check_versions(client)
         is_here = isinstance(run.source, ArraySource | TableSource)
         job = _sent(client, (run.rows, None if is_here else run.source, run.sink if run.sink.is_shared else None))
-        waiting, places = deque(blocks), dict[Any, int]()
+        threads = max(1, sum(client.nthreads().values()))
+        size = len(blocks) // (_LEAST_TASKS * threads) if run.sink.is_shared and not is_here else 1
+        waiting = deque(_groups(blocks, max(1, min(size, _MOST_BLOCKS))))
+        places = dict[Any, tuple[int, ...]]()
         pool = distributed.as_completed(with_results=True, raise_errors=False)
-        room = _UNDER_WAY * max(1, sum(client.nthreads().values()))
 
         def submit() -> None:
-            while waiting and len(places) < room:
-                number = waiting.popleft()
-                first, last = run.bounds(number)
-                arrays = run.source.read(first, last) if is_here else None
-                future = client.submit(task, job, arrays, first, last, run.where(number), pure=False)
-                places[future.key] = number
+            while waiting and len(places) < _UNDER_WAY * threads:
+                numbers = waiting.popleft()
+                bounds = [(*run.bounds(number), run.where(number)) for number in numbers]
+                arrays = run.source.read(*run.bounds(numbers[0])) if is_here else None
+                future = client.submit(task, job, arrays, bounds, pure=False)
+                places[future.key] = numbers
                 pool.add(future)
 
         submit()
         while places:
             future, result = next(pool)
-            number = places.pop(future.key)
+            numbers = places.pop(future.key)
             if future.status == "error":
-                raise _error_of(future, run.where(number))
+                raise _error_of(future, run.where(numbers[0]))
             if not run.sink.is_shared:
-                run.sink.write(run.bounds(number)[0], result)
+                run.sink.write(run.bounds(numbers[0])[0], result)
             future.release()
-            note(number)
+            for number in numbers:
+                note(number)
             submit()
 
 
-def task(job: bytes, arrays: "list[Array] | None", first: int, last: int, where: str) -> "list[Array] | None":
-    """What a worker does with a block.
+def task(job: bytes, arrays: "list[Array] | None", bounds: Sequence[tuple[int, int, str]]) -> "list[Array] | None":
+    """What a worker does with some blocks.
 
     Args:
         job: Program, source and sink, as `sent` makes it.
-        arrays: The rows, if there is no source that a worker could read.
-        first: The first row.
-        last: Behind the last row.
-        where: The block, for errors.
+        arrays: The rows of a single block, if there is no source that a worker could read.
+        bounds: The first row of each block, that behind its last, and the block in words, for errors.
 
     Returns:
-        The results, if there is no sink that a worker could write to.
+        The results of a single block, if there is no sink that a worker could write to.
     """
     rows, source, sink = opened(job)
-    results = rows.run(source.read(first, last) if arrays is None else arrays, where)
-    if sink is None:
-        return results
-    sink.write(first, results)
+    for first, last, where in bounds:
+        results = rows.run(source.read(first, last) if arrays is None else arrays, where)
+        if sink is None:
+            return results
+        sink.write(first, results)
     return None
+
+
+def _groups(items: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    """Items in groups of a size, the last one of fewer."""
+    return (tuple(items[first : first + size]) for first in range(0, len(items), size))
 
 
 def _sent(client: Any, job: object) -> Any:

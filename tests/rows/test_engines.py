@@ -35,6 +35,22 @@ if __name__ == "__main__":
     assert values.tobytes() == np.sort(expected).tobytes(), (values[:4], np.sort(expected)[:4])
     print("ray ok", len(values))
 """
+KILLED = """
+import signal
+
+class KilledOnce(Score):
+    calls = 0
+
+    def __call__(self, batch):
+        self.calls += 1
+        if self.calls == 2 and not os.path.exists(MARK):
+            open(MARK, "x").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__call__(batch)
+
+MARK = os.path.abspath("killed")
+Score = KilledOnce
+"""
 SPARK = """
 if __name__ == "__main__":
     from pyspark.sql import SparkSession
@@ -69,9 +85,11 @@ def run(folder: Path, word: str, use: str) -> str:
     return done.stdout
 
 
-def test_ray(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", KILLED], ids=["whole", "killed"])
+def test_ray(tmp_path: Path, before: str) -> None:
     pytest.importorskip("ray.data")
-    assert "ray ok 5000" in run(tmp_path, "import ray", RAY)
+    assert "ray ok 5000" in run(tmp_path, "import ray", before + RAY)
+    assert (tmp_path / "killed").exists() == bool(before)
 
 
 def test_spark(tmp_path: Path) -> None:

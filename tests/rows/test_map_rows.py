@@ -71,6 +71,16 @@ def by_hand(x: np.ndarray, text: str = TEXT) -> list[np.ndarray]:
     return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
+def written(path: str) -> np.ndarray:
+    """What the program of one output has written."""
+    if path.endswith(".npy"):
+        return np.load(path)
+    if path.endswith(".zarr"):
+        return pytest.importorskip("zarr").open(path)[:]
+    found = pytest.importorskip("pyarrow.parquet").read_table(path)["result0"].combine_chunks().flatten()
+    return np.asarray(found).reshape(-1, 3)
+
+
 def check(found: Any, expected: list[np.ndarray]) -> None:
     arrays = [found] if isinstance(found, np.ndarray) else list(found)
     for one, other in zip(arrays, expected, strict=True):
@@ -304,13 +314,7 @@ def test_a_run_goes_on_where_another_has_ended(x: np.ndarray, out: str, monkeypa
     assert [where.partition(",")[0] for where in ran] == ["block 2", "block 3", "block 4"]
     again = fd.map_rows(mapped, "x.npy", out=out, resume=True)
     assert len(ran) == 3
-    if out == "y.npy":
-        check(np.load(again), by_hand(x, ONE))
-    elif out == "y.zarr":
-        check(pytest.importorskip("zarr").open(again)[:], by_hand(x, ONE))
-    else:
-        found = pytest.importorskip("pyarrow.parquet").read_table(again)["result0"].combine_chunks().flatten()
-        check(np.asarray(found).reshape(-1, 3), by_hand(x, ONE))
+    check(written(again), by_hand(x, ONE))
 
 
 def test_data_that_change_while_they_are_read_are_noticed(x: np.ndarray) -> None:
@@ -418,8 +422,70 @@ def test_a_cluster_gives_the_same_bits(x: np.ndarray, client: Any) -> None:
     fd.map_rows(mapped, str(Path("x.npy").absolute()), out="y.npy", cluster=client)
     check(np.load("y.npy"), by_hand(x, ONE))
     check(fd.map_rows(mapped, dask.from_array(x, chunks=(700, 3))).compute(scheduler=client), by_hand(x, ONE))
-    with pytest.raises(fd.FuseError, match="block 0, rows 0 to 511: column 'x' expects"):
+    # Whichever comes first.
+    with pytest.raises(fd.FuseError, match=r"block \d, rows \d+ to \d+: column 'x' expects"):
         fd.map_rows(mapped, x.astype(np.float64), cluster=client)
+
+
+@pytest.mark.slow
+def test_the_command_runs_rows_on_a_cluster(x: np.ndarray, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    program(ONE).save("m.fuse")
+    np.save("x.npy", x)
+    Path("script.py").write_text(
+        "import sys\nfrom fuse_dialect.tools.fuse_run import main\n"
+        "if __name__ == '__main__':\n    sys.exit(main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "script.py", "m.fuse", "--rows", "x.npy", "--out", "y.npy", "--cluster"]
+    assert subprocess.run([*command, "local:2"], check=False).returncode == 0
+    assert capfd.readouterr().out == "y.npy\n"
+    check(np.load("y.npy"), by_hand(x, ONE))
+    assert subprocess.run([*command, "local:none", "--overwrite"], check=False).returncode == 1
+    said = capfd.readouterr().err
+    assert "error: expected local:N with 1 to 256 processes, got 'local:none'" in said
+    assert "Traceback" not in said
+
+
+def fill() -> None:
+    """Leave no room for files of more than 64 KiB to this process, as a full disk would."""
+    import resource
+    from contextlib import suppress
+    from importlib import import_module
+
+    for module in ("zarr", "pyarrow.parquet"):  # files of compiled modules would be cut, too
+        with suppress(ImportError):
+            import_module(module)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
+
+
+def empty() -> None:
+    """Take that back."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("out", ["y.npy", "y.zarr", "y.parquet"])
+def test_workers_whose_disk_is_full_say_so(
+    x: np.ndarray, client: Any, out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in {"y.zarr": ["zarr"], "y.parquet": ["pyarrow"]}.get(out, []):
+        pytest.importorskip(module)
+    monkeypatch.setattr(mapping, "BLOCK_BYTES", 1 << 19)
+    many = np.random.default_rng(1).standard_normal((60_000, 3)).astype(np.float32)
+    program(ONE).save("m.fuse")
+    np.save("x.npy", many)
+    client.run(fill)
+    try:
+        with pytest.raises(fd.FuseError, match=r"cannot write the output: .*file too large"):
+            fd.map_rows("m.fuse", str(Path("x.npy").absolute()), out=out, cluster=client)
+    finally:
+        client.run(empty)
+    assert not Path(out).exists()
+    fd.map_rows("m.fuse", str(Path("x.npy").absolute()), out=out, cluster=client, resume=True)
+    check(written(out), by_hand(many, ONE))
 
 
 KILLING = """

@@ -88,6 +88,9 @@ def _of_array(rows: "RowProgram", data: Any) -> Any:
 class _Arrays:
     """Blocks of arrays."""
 
+    __name__ = "map_rows"
+    """What Dask calls the tasks; without it they would have the address of this object."""
+
     def __init__(self, rows: "RowProgram | bytes"):
         self._job = rows if isinstance(rows, bytes) else sent(rows)
 

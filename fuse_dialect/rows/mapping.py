@@ -97,6 +97,9 @@ class _Run:
         self.rows, self.source = rows, source
         self.total = source.rows
         self.block = block_rows(rows)
+        if self.total:
+            # Data of another kind leave no file that was begun.
+            rows.checked(source.read(0, 1), self.where(0))
         columns = self._columns()
         self.log: Log | None = None
         if isinstance(out, str | os.PathLike):

@@ -1,7 +1,7 @@
 """Decoding with caches that grow by one row a step, beside onnxruntime, from empty caches on.
 
     python tools/bench_decoding.py [--kind llama|gpt2] [--layers N] [--width N] [--steps N] [--threads N] [--batch N]
-        [--passes N]
+        [--passes N] [--strategy tvm|cost]
 
 Each step is a call with a length that no call had before: the first pass is what a user waits for, later ones find
 lengths that came back. Both engines run the same step in turn, each on the caches that it made. Prints the median and
@@ -195,6 +195,7 @@ def main() -> int:
     for name, default in (("layers", 4), ("width", 256), ("heads", 8), ("steps", 256), ("threads", 1), ("batch", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--passes", type=int, default=2)
+    parser.add_argument("--strategy", default="tvm", help="`cost` makes attention to the caches one kernel")
     options = parser.parse_args()
     import onnxruntime
 
@@ -206,7 +207,7 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "decoder.onnx"
         path.write_bytes(model)
-        program = fd.compile(str(path), threads=options.threads, cache=False)
+        program = fd.compile(str(path), threads=options.threads, cache=False, strategy=options.strategy)
     print(f"compiled in {time.perf_counter() - start:.1f} s; onnxruntime {onnxruntime.__version__}")
     shape = options.batch, options.heads, options.width // options.heads
     for number in range(options.passes):

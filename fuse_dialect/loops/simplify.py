@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TypeAlias
 
-from fuse_dialect.counts import Size
+from fuse_dialect.counts import Size, product
 from fuse_dialect.loops.bodies import BodyBuilder, body_over, cost, moved, over, reads
 from fuse_dialect.loops.bounds import MOST_PIECES, may_repeat, repeats_nothing
 from fuse_dialect.loops.indices import (
@@ -510,7 +510,7 @@ def _inverse(read: Read, reduction: Stage, reader: Stage) -> list[Index] | None:
 def _same_place(indices: list[Index], sizes: list[Size], reader: Stage) -> list[Index] | None:
     """The inverse of a read of all elements in row-major order: of a reshape."""
     own = extents(reader)
-    if _count(own) is None or _count(own) != _count(sizes):
+    if product(own) != product(sizes):
         return None
     position = linear(indices, sizes)
     plain = linear([loop(axis) for axis in range(len(own))], own)

@@ -183,6 +183,20 @@ def test_reduction_ends_with_a_reshape() -> None:
     assert len(stage.store) == 3
 
 
+@pytest.mark.parametrize("unknown", [0, 1, 3])
+def test_a_product_of_an_open_batch_ends_with_its_heads(unknown: int) -> None:
+    program = simplified(
+        """(%x: tensor<?x1x16xf32>, %w: tensor<16x12xf32>) -> tensor<?x3x1x4xf32> {
+          %p = fuse.batch_matmul %x, %w : (tensor<?x1x16xf32>, tensor<16x12xf32>) -> tensor<?x1x12xf32>
+          %h = fuse.reshape %p : (tensor<?x1x12xf32>) -> tensor<?x1x3x4xf32>
+          %y = fuse.transpose %h, permutation = [0, 2, 1, 3] : (tensor<?x1x3x4xf32>) -> tensor<?x3x1x4xf32>
+          return %y : tensor<?x3x1x4xf32>
+        }""",
+        unknown,
+    )
+    assert names(program) == ["batch_matmul_reshape_transpose"]
+
+
 def test_concatenation_of_two_maps_is_two_maps() -> None:
     program = simplified(
         """(%x: tensor<4x6xf32>, %y: tensor<4x2xf32>) -> tensor<4x8xf32> {

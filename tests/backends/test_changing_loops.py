@@ -89,6 +89,23 @@ def lengths(g: Graph, x: Value, t: Value) -> Any:
     return g.loop(t, states, body, [(F32, [1, D]), (F32, ["k", D]), (F32, ["l", D])])
 
 
+def ranges(g: Graph, x: Value, t: Value) -> Any:
+    """Positions of what is there by now, as elements: forwards, in steps, backwards, and none."""
+
+    def body(i: Value, h: Value, past: Value) -> Any:
+        past = g.Concat(past, h, axis=0)
+        count = g.Squeeze(g.extent(past, 0))
+        zero, one, three = (g.constant(np.array(number)) for number in (0, 1, 3))
+        total = g.constant(np.zeros((1, 1)))
+        for begin, end, step in ((zero, count, one), (one, count, three), (count, zero, g.constant(np.array(-2)))):
+            places = g.Cast(g.Range(begin, end, step), to=1)
+            total = total + g.ReduceMean(g.Concat(places, np.ones(1, F32), axis=0), axes=[0], keepdims=1)
+        return [g.Tanh(h + total * 0.01), past], []
+
+    states = [g.constant(np.ones((1, D))), g.constant(np.zeros((0, D)))]
+    return g.loop(t, states, body, [(F32, [1, D]), (F32, ["k", D])])
+
+
 def shrinking(g: Graph, x: Value, t: Value) -> Any:
     """A state that loses a row each time."""
 
@@ -208,7 +225,7 @@ def swapping(g: Graph, x: Value, t: Value) -> Any:
 
 
 @pytest.mark.usefixtures("checked_plans")
-@pytest.mark.parametrize("build", [doubling, swapping])
+@pytest.mark.parametrize("build", [doubling, swapping, ranges])
 def test_sizes_that_are_no_formulas_are_found_one_by_one(build: Any, tmp_path: Path) -> None:
     module, program = compiled(model_of(build), tmp_path)
     assert is_native(program)

@@ -64,6 +64,8 @@ NATIVE = (
     "greedy until the end, cache",
     "greedy without a limit",
     "greedy by position",
+    "a prefix under a mask",
+    "greedy until all end",
     "fixed point",
     "read until a gate closes",
 )

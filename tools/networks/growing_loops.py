@@ -323,6 +323,49 @@ def by_position() -> Made:
     return g.model(), lambda n, rng: [np.array([n % 50]), np.array(n)]
 
 
+def masked_prefix() -> Made:
+    """Tokens one by one; each looks at all before it again, under a mask that positions make."""
+    g = Graph()
+    start, trips = g.input("start", I64, [1]), g.input("trips", I64, [])
+    embedding, w, o = g.weight(50, D), g.weight(D, D), g.weight(D, 50)
+
+    def body(i: Value, token: Value, tokens: Value) -> Any:
+        tokens = g.Concat(tokens, token, axis=0)
+        count = g.extent(tokens, 0)
+        x = g.Gather(embedding, tokens, axis=0) @ w
+        places = g.Range(g.constant(np.array(0)), g.Squeeze(count), g.constant(np.array(1)))
+        mask = g.Where(g.LessOrEqual(g.Unsqueeze(places, [0]), g.Unsqueeze(places, [1])), 0.0, -1e9)
+        y = g.Softmax(x @ g.Transpose(x, perm=[1, 0]) + mask, axis=-1) @ x
+        last = g.Gather(y, g.Sub(count, [1]), axis=0)
+        return [g.ArgMax(last @ o, axis=1, keepdims=0), tokens], []
+
+    g.output(g.loop(trips, [start, g.constant(np.zeros(0, I64))], body, [(I64, [1]), (I64, ["k"])])[1])
+    return g.model(), lambda n, rng: [np.array([n % 50]), np.array(n)]
+
+
+def until_all_end() -> Made:
+    """A batch of any size, one token at a time, until all have come to the end."""
+    g = Graph()
+    start, trips = g.input("start", I64, ["b"]), g.input("trips", I64, [])
+    embedding, w, o = g.weight(50, D), g.weight(D, D), g.weight(D, 50)
+    h0 = g.Expand(g.constant(np.zeros((1, D))), g.Concat(g.extent(start, 0), np.array([D]), axis=0))
+    tokens0, keys0 = (g.Slice(g.Unsqueeze(each, [1]), [0], [0], [1]) for each in (start, h0))
+
+    def body(i: Value, token: Value, h: Value, tokens: Value, keys: Value) -> Any:
+        h = g.Tanh(g.Gather(embedding, token, axis=0) + h @ w)
+        row = g.Unsqueeze(h, [1])
+        keys = g.Concat(keys, row, axis=1)
+        y = g.Softmax(row @ g.Transpose(keys, perm=[0, 2, 1]), axis=-1) @ keys
+        token = g.ArgMax(g.Squeeze(y, [1]) @ o, axis=1, keepdims=0)
+        tokens = g.Concat(tokens, g.Unsqueeze(token, [1]), axis=1)
+        left = g.ReduceMax(g.Cast(g.Not(g.Equal(token, END)), to=6), keepdims=0)
+        return [g.Cast(left, to=9), token, h, tokens, keys], []
+
+    shapes = [(I64, ["b"]), (F32, ["b", D]), (I64, ["b", "k"]), (F32, ["b", "k", D])]
+    g.output(g.loop(trips, [start, h0, tokens0, keys0], body, shapes, goes_on=True)[2])
+    return g.model(), lambda n, rng: [np.arange(1 + n % 4) + n % 9, np.array(n)]
+
+
 def converging() -> Made:
     """A fixed point, with what led to it."""
     g = Graph()
@@ -558,6 +601,8 @@ LOOPS: dict[str, Callable[[], Made]] = {
     "greedy until the end, cache": lambda: until_end(has_cache=True),
     "greedy without a limit": lambda: until_end(has_cache=True, is_bounded=False),
     "greedy by position": by_position,
+    "a prefix under a mask": masked_prefix,
+    "greedy until all end": until_all_end,
     "fixed point": converging,
     "read until a gate closes": read_until,
     "Viterbi": viterbi,

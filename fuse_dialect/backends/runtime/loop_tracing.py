@@ -205,8 +205,9 @@ def _steps(tracing: Tracing, loop: Loop, initial: Sequence[Shape]) -> list[Shape
     following = [tracing.shapes[tensor] for tensor in loop.following]
     if any(len(one) != len(other) for one, other in zip(following, initial, strict=True)):
         return None
+    # A batch of 1 stays as it is where the body says 1: what is 0 for the sizes that are traced is noted to be 0.
     return [
-        tuple([size - first for size, first in zip(one, other, strict=True)])
+        tuple([0 if size == first else size - first for size, first in zip(one, other, strict=True)])
         for one, other in zip(following, initial, strict=True)
     ]
 
@@ -226,7 +227,7 @@ def _trace_kind(
         return None
     for tensor, shape, step in zip(loop.following, initial, steps, strict=True):
         after = _after(shape, step, n + 1)
-        if not all(is_same(size, other) for size, other in zip(tracing.shapes[tensor], after, strict=True)):
+        if not all(_is_equal(size, other, first) for size, other in zip(tracing.shapes[tensor], after, strict=True)):
             return None
     atoms = {first: Inside(None)}
     for place in range(begun + 1, len(trace.derived)):
@@ -246,6 +247,16 @@ def _trace_kind(
     if len(told) < len(values):
         return None
     return IterationFormulas(atoms, conditions, {tensor: tracing.shapes[tensor] for tensor in inner}, words, told)
+
+
+def _is_equal(size: int, other: int, first: int) -> bool:
+    """Whether two sizes of an iteration are equal in all iterations; atoms from `first` on differ from one to the next.
+
+    Where they are equal for the sizes of inputs that are traced, as a batch of 1 and 1 are, that is noted.
+    """
+    if is_same(size, other):
+        return True
+    return all(atom < first for atom in _atoms(size - other)) and size == other
 
 
 def _is_of_kind(kind: IterationFormulas, number: int, atoms: Sequence[int]) -> bool:

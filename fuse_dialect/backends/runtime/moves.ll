@@ -1,4 +1,4 @@
-; Moves of elements, the same code for all sizes: `moves.py` says what the words are, and states the conditions (1) to (4)
+; Moves of elements, the same code for all sizes: `moves.py` says what the words are, and states the conditions (1) to (5)
 ; that comments here cite.
 
 declare void @llvm.memcpy.p0.p0.i64(ptr noalias, ptr noalias, i64, i1)
@@ -72,12 +72,24 @@ line:
     i64 2, label %loop2
     i64 4, label %loop4
     i64 8, label %loop8
+    i64 -8, label %numbers
   ]
 
 bytes:
   ; (3) A line without gaps.
   call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %count, i1 false)
   br label %line_done
+
+numbers:
+  ; (5) Numbers that are equally far apart.
+  %place = phi i64 [ 0, %line ], [ %next_place, %numbers ]
+  %value = phi i64 [ %skip, %line ], [ %next_value, %numbers ]
+  %value_at = getelementptr i64, ptr %target, i64 %place
+  store i64 %value, ptr %value_at, align 1
+  %next_place = add i64 %place, 1
+  %next_value = add i64 %value, %source_step
+  %more_numbers = icmp slt i64 %next_place, %count
+  br i1 %more_numbers, label %numbers, label %line_done
 
 $loops
 line_done:

@@ -11,6 +11,8 @@ transposes of sizes that are known only when the program runs need no code of th
    next, of what is read and of what is written; and for each axis its size and both strides.
 3. A line without gaps is copied at once. Another one is copied element by element.
 4. A piece one of whose sizes is 0 moves nothing.
+5. A range has no operand that it reads: where a piece would begin to read is its first number, the distance of what
+   would be read is the step, and the bytes of an element are `NUMBERS`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,23 +22,35 @@ from operator import mul
 from pathlib import Path
 from string import Template
 
+import numpy as np
+
 from fuse_dialect.backends.backend import NativeFunction
 from fuse_dialect.backends.runtime.strided import Strided, broadcast_sizes, dense_strides
 from fuse_dialect.backends.runtime.traced_sizes import is_same
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp
-from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp, DynPadOp, DynStridedSliceOp, DynTileOp
+from fuse_dialect.dialect.ops.dynamic import (
+    DynArangeOp,
+    DynBroadcastToOp,
+    DynFullOp,
+    DynPadOp,
+    DynStridedSliceOp,
+    DynTileOp,
+)
 from fuse_dialect.dialect.ops.indexing import PadOp, StridedSliceOp
 from fuse_dialect.dialect.ops.layout import ReverseOp, TransposeOp
 from fuse_dialect.dialect.ops.replication import BroadcastToOp, TileOp
-from fuse_dialect.dialect.types import normalize_axes, normalize_axis
+from fuse_dialect.dialect.types import element_dtype, is_tensor, normalize_axes, normalize_axis
 from fuse_dialect.process_wide import Once
 
 MOVES = (
     *(BroadcastToOp, DynBroadcastToOp, DynFullOp, DynStridedSliceOp, ReverseOp, SplitOp, StridedSliceOp, TransposeOp),
     *(ConcatenateOp, DynPadOp, DynTileOp, PadOp, TileOp),
+    DynArangeOp,
 )
-"""Ops whose results are an operand under other strides, or made of several."""
+"""Ops whose results are an operand under other strides, or made of several; and a range."""
+NUMBERS = -8
+"""In place of the bytes of an element: integers of 64 bits that are equally far apart (5)."""
 _PIECE_WORDS = 9
 """Of a piece without axes."""
 _AXIS_WORDS = 3
@@ -49,6 +63,8 @@ _ITEMS = (1, 2, 4, 8)
 
 def moves_elements(op: FuseOp) -> bool:
     """Whether an op only moves elements, by strides."""
+    if isinstance(op, DynArangeOp):
+        return is_tensor(op.start.type) and element_dtype(op.start.type.element_type) == np.int64
     return isinstance(op, MOVES) and not (isinstance(op, PadOp | DynPadOp) and op.mode.data != "constant")
 
 
@@ -103,6 +119,8 @@ def movement(
         ValueError: The sizes do not fit.
         UntraceableError: More must be known of a traced size.
     """
+    if isinstance(op, DynArangeOp):
+        return _range(*(numbers[place][0] for place in op.NUMBERS), result=1 + arguments)
     found = _found(op, operands, numbers)
     if any(size < 0 for shape in found.shapes for size in shape):
         raise ValueError("a size is negative")
@@ -117,6 +135,16 @@ def movement(
         words = [word for axis in axes for word in axis]
         pieces.append([len(axes), *addresses, view.start, lines.offset, *line, *words])
     return Movement(found.shapes, [len(pieces), *(word for piece in pieces for word in piece)])
+
+
+def _range(start: int, stop: int, step: int, *, result: int) -> Movement:
+    """A range (5)."""
+    if step == 0:
+        raise ValueError("a range has a step of 0")
+    # Rounded up, whichever way the step goes.
+    count = -((start - stop) // step)
+    count = count if count > 0 else 0
+    return Movement([(count,)], [1, 0, 0, result, start, 0, NUMBERS, count, step, 0])
 
 
 def _found(op: FuseOp, operands: Sequence[Strided], numbers: Mapping[int, Sequence[int]]) -> _Found:

@@ -187,20 +187,31 @@ class _Settling:
             elif how is How.SETTLED:
                 results = tuple([self._new(tensor) for tensor in inner.results])
                 sizes.update(zip(inner.results, results, strict=True))
-                calls += [self._marked(replace(asked, results=results), how), inner]
+                calls += [self._marked(replace(asked, results=results), how), self._moved(inner, asked)]
             elif how is None:
                 calls.append(self.call(inner) if inner.control is not None else inner)
             else:
-                marked = self._marked(asked, how)
-                numbers = self.compiled[marked.kernel].sized_by
-                arguments = [
-                    size if place in numbers else tensor
-                    for place, (size, tensor) in enumerate(zip(asked.arguments, inner.arguments, strict=True))
-                ]
-                calls.append(replace(marked, arguments=tuple(arguments)))
+                calls.append(self._numbered(self._marked(asked, how), inner))
         # Of some only sizes are read, which other calls compute (6); others compute sizes that nobody reads.
         calls, told = self._told(_without_unread(calls, loop, sizes), loop, sizes)
         return _without_unread(calls, loop, sizes.values()), told
+
+    def _moved(self, inner: Call, asked: Call) -> Call:
+        """A call of a body whose results kernels may read, as a move if it is one and NumPy would run it."""
+        own = self.compiled[inner.kernel]
+        op = own.only_op
+        if op is None or own.how is not How.NUMPY or not moves_elements(op) or not self._has_numbers(asked, op):
+            return inner
+        return self._numbered(self._marked(replace(asked, results=inner.results), How.MOVE), inner)
+
+    def _numbered(self, marked: Call, inner: Call) -> Call:
+        """The call of a body with its numbers as `marked` has them, and its other arguments as they were."""
+        numbers = self.compiled[marked.kernel].sized_by
+        arguments = [
+            size if place in numbers else tensor
+            for place, (size, tensor) in enumerate(zip(marked.arguments, inner.arguments, strict=True))
+        ]
+        return replace(marked, arguments=tuple(arguments))
 
     def _told(self, calls: Sequence[Call], loop: Loop, sizes: Mapping[int, int]) -> tuple[list[Call], tuple[int, ...]]:
         """The calls of a body that read a few settled integers where they would read what has no kernel (6)."""

@@ -68,7 +68,7 @@ def address_of(array: "Array") -> int:
 
 
 def aligned_bytes(size: int, alignment: int = 64) -> "Array":
-    """Memory without content whose first byte is aligned."""
+    """Memory without content whose first byte is aligned, by default as arenas are (`arena.ALIGNMENT`)."""
     memory = np.empty(size + alignment, np.uint8)
     start = -address_of(memory) % alignment
     return memory[start : start + size]

@@ -23,7 +23,6 @@ from collections.abc import Callable, Mapping
 from ctypes import CFUNCTYPE, c_int64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
-from string import Template
 from typing import Any, cast
 
 from fuse_dialect.backends.types import STOP
@@ -93,6 +92,9 @@ def clock_of(machine: str) -> str:
 
 def driver_text(machine: str) -> str:
     """The driver as LLVM IR for a kind of processor, as `platform.machine` calls it."""
+    # Imported where the driver is written: who loads a program needs its functions alone.
+    from string import Template
+
     declarations, pause, _ = _PROCESSORS.get(machine.lower(), _UNKNOWN)
     clock = clock_of(machine)
     template = Path(__file__).with_suffix(".ll").read_text(encoding="utf-8")

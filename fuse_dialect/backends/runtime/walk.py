@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.arena import ALIGNMENT
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
 from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
 from fuse_dialect.backends.runtime.interrupts import can_be_interrupted, run_interruptibly
@@ -159,7 +158,7 @@ class Walk:
             FuseError: There is not enough memory.
         """
         try:
-            memory = aligned_bytes(self.memory_bytes, ALIGNMENT)
+            memory = aligned_bytes(self.memory_bytes)
         except (MemoryError, ValueError, OverflowError) as error:  # NumPy refuses in all these ways
             needed = spelled(self.memory_bytes)
             raise FuseError(f"out of memory: {needed} bytes are needed for intermediate values") from error

@@ -67,7 +67,8 @@ def run_on_cluster(cluster: Any, run: Run, blocks: Sequence[int], note: Callable
         size = len(blocks) // (_LEAST_TASKS * threads) if run.sink.is_shared and not is_here else 1
         waiting = deque(_groups(blocks, max(1, min(size, _MOST_BLOCKS))))
         places = dict[Any, tuple[int, ...]]()
-        pool = distributed.as_completed(with_results=True, raise_errors=False)
+        # What is written elsewhere has no result to be fetched from its worker.
+        pool = distributed.as_completed(with_results=not run.sink.is_shared, raise_errors=False)
 
         def submit() -> None:
             while waiting and len(places) < _UNDER_WAY * threads:
@@ -80,12 +81,13 @@ def run_on_cluster(cluster: Any, run: Run, blocks: Sequence[int], note: Callable
 
         submit()
         while places:
-            future, result = next(pool)
+            done: Any = next(pool)
+            future: Any = done if run.sink.is_shared else done[0]
             numbers = places.pop(future.key)
             if future.status == "error":
                 raise _error_of(future, run.where(numbers[0]))
             if not run.sink.is_shared:
-                run.sink.write(run.bounds(numbers[0])[0], result)
+                run.sink.write(run.bounds(numbers[0])[0], done[1])
             future.release()
             for number in numbers:
                 note(number)

@@ -236,7 +236,7 @@ class Costs:
         return cost.bytes, cost.cycles
 
     def regions(self, function: func.FuncOp, constants: Collection[int] = ()) -> dict[str, int]:
-        """(6) Bytes that a trip holds in each region of its template, for the numbers of arguments that are constants."""
+        """(6) Bytes that a trip holds in each region of its template, for the constants among its arguments."""
         trip = self.trips.get(function.sym_name.data)
         template = None if trip is None else self.template_of(trip.template)
         return {} if template is None else bytes_of_regions(template, held_by(function, template, constants))

@@ -30,6 +30,7 @@ from fuse_dialect.dialect.types import byte_count, element_count, tensor_type
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.op_costs import PrimitiveCost, op_cost
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.hardware.cascades import Cascade, cascades_of
 from fuse_dialect.hardware.trip_bytes import held_by
 from fuse_dialect.hardware.trips import Trip, trips_of
 from fuse_dialect.templates.constraint import padded_operations
@@ -134,6 +135,14 @@ class HardwareEstimate:
     """Bytes that trips give and the host reads."""
     open_values: int
     """Values of open sizes, which count nothing."""
+    cascades: Sequence[Cascade] = ()
+    """Trips that may run as one, stripe by stripe; they are counted one by one all the same."""
+
+    @property
+    def scheduled(self) -> int:
+        """Units of scheduling on accelerators: trips, those of a cascade being one."""
+        trips = sum(work.engine != HOST for work in self.works)
+        return trips - sum(len(cascade.calls) - 1 for cascade in self.cascades)
 
     @property
     def engines(self) -> dict[str, list[Work]]:
@@ -199,7 +208,8 @@ def estimate(
         open_values += unknown
         works.append(work)
     to_device, to_host = _crossings(calls, engines, block.args)
-    return HardwareEstimate(works, to_device, to_host, open_values)
+    cascades = cascades_of(functions[entry], module, template_of)
+    return HardwareEstimate(works, to_device, to_host, open_values, cascades)
 
 
 def _engine(call: _Call, functions: Mapping[str, func.FuncOp]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import IO, Any
 
 from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
@@ -72,6 +73,11 @@ def report_object(found: HardwareEstimate) -> dict[str, Any]:
         "peak": found.peak,
         "cycles": found.cycles,
         "open-values": found.open_values,
+        "scheduled": found.scheduled,
+        "cascades": [
+            {"trips": [_callee(call) for call in each.calls], "buffers": each.buffers, "spared": each.spared}
+            for each in found.cascades
+        ],
     }
 
 
@@ -110,6 +116,14 @@ def report_lines(found: HardwareEstimate) -> Iterator[str]:
     yield ""
     yield f"Crossings: {found.to_device} bytes to the device, {found.to_host} bytes to the host."
     yield f"Memory: {found.peak} bytes of feature maps at the peak."
+    if found.cascades:
+        inside = sum(len(cascade.calls) for cascade in found.cascades)
+        count = f"{found.scheduled} units of scheduling: {inside} trips run in {len(found.cascades)} cascades"
+        spared = sum(cascade.spared for cascade in found.cascades)
+        most = max(cascade.buffers for cascade in found.cascades)
+        yield f"Cascades: {count}, with buffers of {most} bytes at most, which spare {spared} bytes of memory."
+        for cascade in found.cascades:
+            yield f"Cascade: {' -> '.join(map(_callee, cascade.calls))}, {cascade.buffers} bytes of buffers."
     for name, (size, calls) in _regions(found).items():
         yield f"Region {name}: {size} bytes at most, in {calls}."
     for work in found.works:
@@ -118,6 +132,10 @@ def report_lines(found: HardwareEstimate) -> Iterator[str]:
             yield f"Tiles: {work.name} runs {work.tiles} times, {sizes}."
     if found.open_values:
         yield f"Open sizes: {found.open_values} values count nothing."
+
+
+def _callee(call: func.CallOp) -> str:
+    return call.callee.string_value()
 
 
 def _regions(found: HardwareEstimate) -> dict[str, tuple[int, str]]:

@@ -2,19 +2,21 @@
 
     {"format": "fuse-trips/1",
      "trips": [{"name", "template", "inputs", "constants", "steps", "outputs", "regions"?}],
-     "functions": [{"name", "inputs", "calls": [{"trip" | "host", "operands", "results", "reason"?}], "outputs"}]}
+     "functions": [{"name", "inputs", "calls": [{"trip" | "host", "operands", "results", "reason"?, "cascade"?}],
+                    "outputs"}]}
 
 A value is its `name` and `type`. A step has `op`, `unit`, `operands`, `results`, `attributes`, and `padding` where its
 unit wants some. `regions` has the bytes that the trip holds in each region of memory of its template. A constant has
 its elements in base64, row-major and little-endian, if the option `constants` asks for them; without, they are what
 `Trip.weights` says. What is called is a trip, a primitive for the host, or an op of the host by its name, with its
 `attributes`. A loop or branch has `regions`, each with `inputs`, `calls` and `outputs`: tiles are trips in a loop that
-takes rows. A short constant of integers has its `value`.
+takes rows. A short constant of integers has its `value`. Calls of the same number `cascade` may run as one, stripe by
+stripe.
 """
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, TypeAlias
 
@@ -22,7 +24,7 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
@@ -33,6 +35,7 @@ from fuse_dialect.dialect.types import element_count, is_tensor
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.hardware.cascades import Cascade, cascades_of
 from fuse_dialect.hardware.template_file import known_templates
 from fuse_dialect.hardware.trip_bytes import held_by
 from fuse_dialect.hardware.trips import Trip, TripValue, attributes_of, trips_of
@@ -74,11 +77,15 @@ class TripsJsonTarget(Target):
 def trips_object(module: ModuleOp, trips: list[Trip], *, constants: bool = False) -> dict[str, Any]:
     """The module as an object for `json.dump`; see above."""
     templates = known_templates(module)
+
+    def cascades(function: func.FuncOp) -> list[Cascade]:
+        return cascades_of(function, module, templates.get)
+
     return {
         "format": FORMAT,
         "trips": [_trip(trip, templates.get(trip.template), constants=constants) for trip in trips],
         "functions": [
-            _function(op)
+            _function(op, {call: number for number, each in enumerate(cascades(op)) for call in each.calls})
             for op in module.ops
             if isinstance(op, func.FuncOp) and op.body.blocks and PRIMITIVE_ATTRIBUTE not in op.attributes
         ],
@@ -121,7 +128,7 @@ def _base64(array: "np.ndarray[Any, Any]") -> str:
     return base64.b64encode(little.tobytes()).decode()
 
 
-def _function(function: func.FuncOp) -> dict[str, Any]:
+def _function(function: func.FuncOp, cascades: Mapping[Operation, int]) -> dict[str, Any]:
     names: dict[SSAValue, str] = {}
 
     def give(value: SSAValue) -> dict[str, Any]:
@@ -137,18 +144,25 @@ def _function(function: func.FuncOp) -> dict[str, Any]:
     module = function.parent_op()
     callees = module.body.block.ops if isinstance(module, ModuleOp) else ()
     trips = {op.sym_name.data for op in callees if isinstance(op, func.FuncOp) and HARDWARE_ATTRIBUTE in op.attributes}
-    return {"name": function.sym_name.data, **_block(function.body.block, trips, names, give)}
+    return {"name": function.sym_name.data, **_block(function.body.block, trips, names, give, cascades)}
 
 
-def _block(block: Block, trips: set[str], names: dict[SSAValue, str], give: _Give) -> dict[str, Any]:
+def _block(
+    block: Block, trips: set[str], names: dict[SSAValue, str], give: _Give, cascades: Mapping[Operation, int]
+) -> dict[str, Any]:
     inputs = [give(value) for value in block.args]
-    calls = list(_calls(block, trips, names, give))
+    calls = list(_calls(block, trips, names, give, cascades))
     last = block.last_op
     outputs = [names[value] for value in last.operands] if isinstance(last, _ENDS) else []
     return {"inputs": inputs, "calls": calls, "outputs": outputs}
 
 
-def _calls(block: Block, trips: set[str], names: dict[SSAValue, str], give: _Give) -> Iterator[dict[str, Any]]:
+def _calls(
+    block: Block, trips: set[str], names: dict[SSAValue, str], give: _Give, cascades: Mapping[Operation, int]
+) -> Iterator[dict[str, Any]]:
+    def region(of: Region) -> dict[str, Any]:
+        return _block(of.block, trips, names, give, cascades)
+
     for op in block.ops:
         if isinstance(op, _ENDS):
             continue
@@ -161,13 +175,10 @@ def _calls(block: Block, trips: set[str], names: dict[SSAValue, str], give: _Giv
             "results": [give(value) for value in op.results],
             **({"reason": reason.data} if isinstance(reason, StringAttr) else {}),
             **({"attributes": found} if (found := _host_attributes(op)) else {}),
+            **({"cascade": cascades[op]} if op in cascades else {}),
             **({"tile": tile.data} if isinstance(tile, StringAttr) else {}),
             **({"value": value} if (value := _short(op)) is not None else {}),
-            **(
-                {"regions": [_block(each.block, trips, names, give) for each in op.regions if len(each.blocks) == 1]}
-                if op.regions
-                else {}
-            ),
+            **({"regions": inner} if (inner := [region(each) for each in op.regions if len(each.blocks) == 1]) else {}),
         }
 
 

@@ -41,6 +41,9 @@ def support_table(template: HardwareTemplate, level: int = 1) -> Iterator[str]:
     storing = [unit.name for unit in template.units if unit.stores]
     if storing:
         yield f"Results are written to memory by: {', '.join(storing)}."
+    cascading = [unit.name for unit in template.units if unit.cascades]
+    if cascading:
+        yield f"Trips may run in cascades, stripe by stripe, that use: {', '.join(cascading)}."
     if template.regions:
         yield ""
         yield "| memory | holds | bytes |"

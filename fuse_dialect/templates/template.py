@@ -56,6 +56,8 @@ class HardwareUnit:
     """Whether every trip must use it: data cannot pass it unchanged."""
     stores: bool = False
     """Whether what it gives can be written to memory; if no unit of a template says so, all can."""
+    cascades: bool = False
+    """Whether trips that use it may run together with those before and behind, stripe by stripe of rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,9 +118,9 @@ def inverted_residuals(net: Net, x: SSAValue, rows: Sequence[tuple[int, int, int
     return x
 
 
-def mobilenet_v2() -> ModuleOp:
-    """The 52 convolutions of MobileNetV2, and its ten sums."""
-    net = Net(1, 3, 32, 32)
+def mobilenet_v2(size: int = 32) -> ModuleOp:
+    """The 52 convolutions of MobileNetV2, and its ten sums, on an image of so many rows and columns."""
+    net = Net(1, 3, size, size)
     x = net.relu6(net.conv(net.input, 8, 3, 2))
     rows = [(1, 4, 1, 1), (6, 4, 2, 2), (6, 8, 3, 2), (6, 8, 4, 2), (6, 12, 3, 1), (6, 16, 3, 2), (6, 20, 1, 1)]
     x = net.relu6(net.conv(inverted_residuals(net, x, rows, squeezes=False), 32, 1))

@@ -131,11 +131,13 @@ class HardwareUnitOp(IRDLOperation):
     """Every trip must use it."""
     stores: UnitAttr | None = opt_prop_def(UnitAttr)
     """What it gives can be written to memory."""
+    cascades: UnitAttr | None = opt_prop_def(UnitAttr)
+    """Trips that use it may run together with others, stripe by stripe."""
 
     traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
     assembly_format = (
         "$sym_name `kind` $kind (`capacity` $capacity^)? (`operations` $operations^)? (`bytes` $rate^)? "
-        "(`required` $required^)? (`stores` $stores^)? attr-dict"
+        "(`required` $required^)? (`stores` $stores^)? (`cascades` $cascades^)? attr-dict"
     )
 
 
@@ -274,7 +276,7 @@ def _part(op: PartOp) -> TemplatePart:
     match op:
         case HardwareUnitOp():
             rates = (_integer(op.operations, 0), _integer(op.rate, 0))
-            flags = (op.required is not None, op.stores is not None)
+            flags = (op.required is not None, op.stores is not None, op.cascades is not None)
             return HardwareUnit(op.sym_name.data, op.kind.data, _integer(op.capacity, 1), *rates, *flags)
         case HardwareLinkOp():
             return HardwareLink(op.source.string_value(), op.sink.string_value())
@@ -352,6 +354,8 @@ def _part_ops(template: HardwareTemplate) -> list[Operation]:
             properties["required"] = UnitAttr()
         if unit.stores:
             properties["stores"] = UnitAttr()
+        if unit.cascades:
+            properties["cascades"] = UnitAttr()
         ops.append(HardwareUnitOp.create(properties=properties))
     for link in template.links:
         ends = {"source": SymbolRefAttr(link.source), "sink": SymbolRefAttr(link.sink)}

@@ -7,7 +7,8 @@ so they hang off the source alone. Results are rescaled on their way to memory, 
 image is a pool of all of it, and a concatenation a pass that copies.
 
 Vela's cascades run several passes stripe by stripe, with rolling buffers between them, but each stays a pass with one
-main operation; elementwise operations and fully connected layers are in none. They are no trips here.
+main operation. So they are no trips here, and the report has them: passes on the MAC unit or with a pool may be in one,
+elementwise operations and fully connected layers are in none.
 
 What a pass must satisfy is what Vela 3.10 publishes, except for types and quantization, so that networks can be planned
 before they are quantized: `ethos-u-int8` is the same with these.
@@ -23,6 +24,7 @@ cascade_builder.py; SUPPORTED_OPS.md.
 from fuse_dialect.templates.template import (
     HardwareLimits,
     HardwareTemplate,
+    HardwareUnit,
     Predicate,
     links,
     mapped,
@@ -51,15 +53,12 @@ _POOL = (
 TEMPLATE = HardwareTemplate(
     name="ethos-u",
     source="dma",
-    units=units(
-        ("dma", "dma"),
-        ("mac", "mac"),
-        ("pool", "pool"),
-        ("elementwise", "elementwise"),
-        ("lut", "lut"),
-        ("bias", "bias"),
-        ("rescale", "rescale"),
-        ("activation", "activation"),
+    units=(
+        HardwareUnit("dma", "dma"),
+        HardwareUnit("mac", "mac", cascades=True),
+        HardwareUnit("pool", "pool", cascades=True),
+        *units(("elementwise", "elementwise"), ("lut", "lut")),
+        *units(("bias", "bias"), ("rescale", "rescale"), ("activation", "activation")),
     ),
     links=links(
         ("dma", "mac"),

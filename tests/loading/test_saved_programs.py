@@ -529,6 +529,61 @@ def test_programs_go_to_processes(folder: Path) -> None:
     subprocess.run([sys.executable, str(folder / "script.py"), str(path)], check=True)
 
 
+INHERITED = """
+import os, sys
+import numpy as np
+import fuse_dialect as fd
+
+def run(program):
+    return program(np.ones((5, 40), np.float32), np.ones((5, 16), np.float32))[0].tobytes()
+
+program = fd.load(sys.argv[1], threads=2)
+expected = run(program)
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        os._exit(run(program) != expected)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_workers_that_are_forked_use_the_program_of_their_parent(folder: Path) -> None:
+    _, path = saved(folder)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", INHERITED, str(path)], check=True, timeout=120)
+
+
+JOBLIB = """
+import sys
+import joblib, numpy as np
+import fuse_dialect as fd
+
+def run(program):
+    return program(np.ones((5, 40), np.float32), np.ones((5, 16), np.float32))[0].tobytes()
+
+if __name__ == "__main__":
+    program = fd.load(sys.argv[1])
+    calls = [joblib.delayed(run)(each) for each in (program, fd.load(program.to_bytes()))]
+    assert set(joblib.Parallel(2)(calls)) == {run(program)}
+"""
+
+
+@pytest.mark.slow
+def test_programs_go_through_joblib(folder: Path) -> None:
+    pytest.importorskip("joblib")
+    _, path = saved(folder)
+    (folder / "script.py").write_text(JOBLIB)
+    subprocess.run([sys.executable, str(folder / "script.py"), str(path)], check=True, timeout=120)
+
+
+def test_programs_go_through_cloudpickle(folder: Path) -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+    program, path = saved(folder)
+    for each in (fd.load(path), fd.load(program.to_bytes())):
+        call = cloudpickle.loads(cloudpickle.dumps(lambda *inputs, each=each: each(*inputs)))
+        assert same(program(*arrays()), call(*arrays()))
+
+
 def test_plans_remarks_and_errors_are_pickled(folder: Path) -> None:
     program, _ = saved(folder)
     for plan in (program.plan, fd.plan_fusion(fd.parse(TEXT))):

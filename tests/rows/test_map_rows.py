@@ -386,6 +386,11 @@ def test_the_command_runs_rows(x: np.ndarray, capsys: pytest.CaptureFixture[str]
     assert main(["m.fuse", "--rows", "x.npy", "--out", "y.npy"]) == 1
     assert "the output exists" in capsys.readouterr().err
     assert main(["m.fuse", "--rows", "x.npy", "--out", "y.npy", "--overwrite"]) == 0
+    interrupted(fd.load("m.fuse"), "x.npy", "z.npy", 1000)
+    assert main(["m.fuse", "--rows", "x.npy", "--out", "z.npy"]) == 1
+    assert "has begun to write the output" in capsys.readouterr().err
+    assert main(["m.fuse", "--rows", "x.npy", "--out", "z.npy", "--resume"]) == 0
+    check(np.load("z.npy"), by_hand(x, ONE))
     for arguments in (
         ["m.fuse", "--rows", "x.npy"],
         ["m.fuse", "--out", "y.npy"],

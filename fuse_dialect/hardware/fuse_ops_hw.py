@@ -24,7 +24,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from fuse_dialect.dialect.errors import OpError, TemplateError
+from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.hardware import (
     HARDWARE_ATTRIBUTE,
     PADDING_ATTRIBUTE,
@@ -43,11 +43,11 @@ from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, o
 from fuse_dialect.hardware.block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
 from fuse_dialect.hardware.placement import read_placement
 from fuse_dialect.hardware.row_windows import row_axis
-from fuse_dialect.hardware.template_file import find_template
+from fuse_dialect.hardware.template_file import check_rates, find_template
 from fuse_dialect.hardware.tile_trips import tile_trips
 from fuse_dialect.templates.engines import engine_of, engines, joined, unit_of
 from fuse_dialect.templates.graph import HardwareRole
-from fuse_dialect.templates.objective import Objective, missing_rate
+from fuse_dialect.templates.objective import Objective
 from fuse_dialect.templates.plan import HardwarePlan, plan_hardware
 from fuse_dialect.templates.search import BUDGET
 from fuse_dialect.templates.shipped.opu import article_rows
@@ -108,16 +108,21 @@ class FuseOpsHwPass(ModulePass):
         Raises:
             PassFailedException: An option has no meaning.
             TemplateError: There is no such template, or it has no rates where cycles are asked for.
+            OpError: The same of a template in the module.
         """
+        self.check_options()
         names = dict.fromkeys(name.strip() for name in self.template.split(","))
-        return self.checked(joined([find_template(name, module, ctx) for name in names]))
+        templates = {name: find_template(name, module, ctx) for name in names}
+        if self.objective == Objective.CYCLES:
+            for name, template in templates.items():
+                check_rates(name, template, module)
+        return joined(list(templates.values()))
 
-    def checked(self, template: HardwareTemplate) -> HardwareTemplate:
-        """The template, if the options fit it.
+    def check_options(self) -> None:
+        """Check the options for themselves.
 
         Raises:
-            PassFailedException: An option has no meaning.
-            TemplateError: Cycles are asked for, and the template has no rates.
+            PassFailedException: One has no meaning.
         """
         if self.objective not in list(Objective):
             raise PassFailedException(f"option 'objective' expects {', '.join(Objective)}, got '{self.objective}'")
@@ -125,11 +130,6 @@ class FuseOpsHwPass(ModulePass):
             raise PassFailedException(f"option 'search-budget' expects 0 or more, got {self.search_budget}")
         if self.tile_trips and self.strict_opu:
             raise PassFailedException("option 'tile-trips' does not go with 'strict-opu', which knows no limits")
-        missing = missing_rate(template) if self.objective == Objective.CYCLES else None
-        if missing is not None:
-            what = f"hardware template '{template.name}' has no cycles: {missing}"
-            raise TemplateError(what, hint="objective=bytes needs no rates")
-        return template
 
     def groups_in(self, function: Operation, template: HardwareTemplate, axis: int | None = None) -> list[Group]:
         """The groups of one function; their ops are annotated and brought together, dead ops are erased."""

@@ -15,6 +15,7 @@ from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.reader import read_mlir_of_any_depth
 from fuse_dialect.fusion.kinds.foreign import known_names
 from fuse_dialect.read_files import read_regular_file
+from fuse_dialect.templates.objective import missing_rate
 from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.templates.template import HardwareTemplate
 
@@ -47,6 +48,24 @@ def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate
         hint = f"did you mean '{close[0]}'?" if close else there_are
         raise TemplateError(f"no hardware template '{name}'", hint=hint)
     return read_template_file(name, ctx)
+
+
+def check_rates(name: str, template: HardwareTemplate, module: ModuleOp) -> None:
+    """Check that a template which `find_template` has found says the rates that cycles are counted by.
+
+    Raises:
+        TemplateError: It does not; the place is the file, if it is of one.
+        OpError: It does not, and stands in the module.
+    """
+    missing = missing_rate(template)
+    if missing is None:
+        return
+    hint = "objective=bytes needs no rates"
+    for op in module.ops:
+        if isinstance(op, HardwareOp) and op.sym_name.data == name:
+            raise OpError(op, f"'{op.name}' op has no cycles: {missing}", hint)
+    place = SourceLocation(name) if name.endswith(".mlir") else None
+    raise TemplateError(f"hardware template '{template.name}' has no cycles: {missing}", place, hint=hint)
 
 
 def known_templates(module: ModuleOp) -> dict[str, HardwareTemplate]:

@@ -91,8 +91,8 @@ def _placed(template: HardwareTemplate, held: Held) -> Iterator[tuple[dict[str, 
             chosen = next((region for region in may_hold if _has_room(region, used[region.name] + size)), None)
             if chosen is None and may_hold:
                 chosen = may_hold[-1]
-                what = f"bytes of {' and '.join(chosen.holds)} in '{chosen.name}'"
-                excess = excess or Excess(what, used[chosen.name] + size, chosen.bytes, chosen.sentence)
+                beyond = Excess(f"bytes in '{chosen.name}'", used[chosen.name] + size, chosen.bytes, chosen.sentence)
+                excess = excess or beyond
             if chosen is not None:
                 used[chosen.name] += size
         yield used, excess

@@ -95,3 +95,16 @@ def test_cycles_of_a_template_without_rates_are_an_error() -> None:
         fd.fuse_ops_hw(fd.read(EXAMPLES / "residual_block.mlir"), template="opu", objective="cycles")
     with pytest.raises(fd.FuseError, match="option 'objective' expects trips, bytes, cycles, got 'speed'"):
         fd.fuse_ops_hw(fd.read(EXAMPLES / "residual_block.mlir"), template="opu", objective="speed")
+
+
+def test_the_place_of_a_template_without_rates_is_said() -> None:
+    """The file, or the op in the module."""
+    template = str(EXAMPLES / "tiny_npu.mlir")
+    module = fd.read(EXAMPLES / "residual_block.mlir")
+    with pytest.raises(fd.FuseError, match="has no cycles: unit 'mac' has no rate") as raised:
+        fd.fuse_ops_hw(module, template=template, objective="cycles")
+    assert raised.value.location is not None
+    assert raised.value.location.file == template
+    text = (EXAMPLES / "tiny_npu.mlir").read_text() + "func.func @main() { return }"
+    with pytest.raises(fd.FuseError, match="op has no cycles: unit 'mac' has no rate"):
+        fd.fuse_ops_hw(fd.parse(text), template="tiny_npu", objective="cycles")

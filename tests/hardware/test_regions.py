@@ -79,9 +79,7 @@ def test_bytes_go_to_the_first_region_that_has_room() -> None:
     assert exceeded(template, Held(60, 50, 10, 40)) is None
     excess = exceeded(template, Held(60, 150, 60, 10))
     assert excess is not None
-    assert excess.said("the trip") == (
-        "the trip would hold 210 bytes of inputs and outputs and weights and between in 'far', the limit is 200"
-    )
+    assert excess.said("the trip") == ("the trip would hold 210 bytes in 'far', the limit is 200")
 
 
 def test_a_trip_beyond_a_region_says_its_sentence() -> None:
@@ -93,7 +91,7 @@ def test_a_trip_beyond_a_region_says_its_sentence() -> None:
     (reason, *_) = [each.data for each in reasons if isinstance(each, StringAttr)]
     assert reason == (
         "hardware-limit: Feature maps must fit into the buffer "
-        "(the trip would hold 1280 bytes of inputs and outputs in 'buffer', the limit is 1000)"
+        "(the trip would hold 1280 bytes in 'buffer', the limit is 1000)"
     )
 
 

@@ -9,6 +9,7 @@ steps of strips (`strip_schedule`):
    read where they lie.
 4. Loops over columns and loops over anything else are steps of their own: a block bounds the former.
 5. Few rows, and columns that are contiguous along the sums: scores are sums in loops.
+6. Rows of open number may be one, as those of a decoder are that takes prompts, too: there is code for that beside.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from dataclasses import replace
 from math import lcm, prod
 from typing import TypeAlias
 
-from fuse_dialect.counts import product
+from fuse_dialect.counts import Size, product
 from fuse_dialect.loops import tiling
 from fuse_dialect.loops.contraction import Contraction, as_rows_and_columns, contraction_of
 from fuse_dialect.loops.contraction_schedule import is_row_sums, is_served
@@ -31,6 +32,7 @@ from fuse_dialect.loops.strip_schedule import (
     MOST_BYTES,
     Blocks,
     LoopStep,
+    OneRow,
     Passed,
     ProductStep,
     Room,
@@ -61,9 +63,31 @@ def strips_in_blocks(program: LoopProgram, machine: Machine) -> Strips | None:
         if isinstance(plan, Refusal):
             continue
         found = _Scheduler(program, plan, machine).strips(stages)
+        if found is not None and isinstance(found.rows, str):
+            single = _of_one_row(program, found.rows)
+            strips = strips_in_blocks(single, machine)
+            if strips is not None:
+                most = max(found.workspace_bytes, strips.workspace_bytes)
+                return replace(found, single=OneRow(single, strips), workspace_bytes=most)
         if found is not None:
             return found
     return None
+
+
+def _of_one_row(program: LoopProgram, rows: str) -> LoopProgram:
+    """A program with 1 for an open size, which is told to it all the same (6)."""
+    symbols = dict.fromkeys(size for buffer in program.buffers for size in buffer.shape if isinstance(size, str))
+    told = Buffer("sizes", "i8", tuple(symbols), Role.LOCAL)
+
+    def one(size: Size) -> Size:
+        return 1 if size == rows else size
+
+    buffers = (replace(buffer, shape=tuple(map(one, buffer.shape))) for buffer in program.buffers)
+    stages = (
+        replace(stage, axes=tuple(replace(axis, size=one(axis.size)) for axis in stage.axes))
+        for stage in program.stages
+    )
+    return LoopProgram(program.name, (told, *buffers), tuple(stages))
 
 
 _Chosen: TypeAlias = Matrices | tuple[LoopProgram, LoopNests, int | None]

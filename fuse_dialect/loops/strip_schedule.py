@@ -145,11 +145,29 @@ class Strips:
     """What is left out (6)."""
     blocks: Blocks | None = None
     """How columns are taken, if not all at once (7)."""
+    single: "OneRow | None" = None
+    """What runs instead where rows of open number turn out to be one, if there is something faster for that."""
 
     @property
     def is_parallel(self) -> bool:
         """Whether parts share the work."""
         return self.outer.number != 1 or not isinstance(self.rows, int) or self.rows > self.height
+
+
+@dataclass(frozen=True, slots=True)
+class OneRow:
+    """A program in which a size that is open is 1, and its strips."""
+
+    program: LoopProgram
+    """Its sizes that are known when it runs are those of the program of any number of rows, in the same order."""
+    strips: Strips
+
+
+def by_function(strips: Strips, name: str) -> dict[str, Strips]:
+    """The strips that each function of a kernel runs, by its name: one, or one for one row and one for any number."""
+    if strips.single is None:
+        return {name: strips}
+    return {f"{name}_one": strips.single.strips, f"{name}_more": replace(strips, single=None)}
 
 
 def passed_to(strips: Strips, step: Step) -> list[str]:

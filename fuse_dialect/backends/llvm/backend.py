@@ -17,7 +17,7 @@ from fuse_dialect.checked import checks_accesses
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.kernel_schedule import KernelSchedule
 from fuse_dialect.loops.program import Refusal, Role
-from fuse_dialect.loops.strip_schedule import Strips, passed_to
+from fuse_dialect.loops.strip_schedule import Strips, by_function, passed_to
 from fuse_dialect.machines.machine import Machine, Unit
 
 _THOROUGH = frozenset({"contraction", "strips"})
@@ -178,8 +178,9 @@ def _checked(text: str, schedule: KernelSchedule, symbol: str) -> str:
     kernel = Checked(schedule.program, packed, schedule.workspace_bytes)
     if not isinstance(schedule.form, Strips):
         return with_access_checks(text, kernel)
-    steps: dict[str, Checked] = {}
-    for number, step in enumerate(schedule.form.steps):
-        passed = passed_to(schedule.form, step)
-        steps[f"{symbol}_{number}"] = Checked(step.program, packed, step.workspace_bytes, passed)
+    steps = {
+        f"{name}_{number}": Checked(step.program, packed, step.workspace_bytes, passed_to(form, step))
+        for name, form in by_function(schedule.form, symbol).items()
+        for number, step in enumerate(form.steps)
+    }
     return with_access_checks(text, kernel, steps)

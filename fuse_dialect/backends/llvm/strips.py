@@ -23,7 +23,7 @@ from fuse_dialect.backends.llvm.kernel import PASSED, Frame, frame_of
 from fuse_dialect.backends.llvm.phases import write_loops_of_rows
 from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
 from fuse_dialect.loops.one_pass import BLOCK_FIRST, BLOCK_STOP
-from fuse_dialect.loops.strip_schedule import Blocks, LoopStep, Step, Strips, passed_to
+from fuse_dialect.loops.strip_schedule import Blocks, LoopStep, Step, Strips, by_function, passed_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,24 @@ class _Written:
 
 def write_strips(request: Request, strips: Strips) -> None:
     """Write a kernel of strips."""
+    if strips.single is None:
+        _write(request, strips)
+        return
+    f = request.entry
+    one, more = (_function(request, name) for name in by_function(strips, f.name))
+    _write(replace(request, entry=one, program=strips.single.program), strips.single.strips)
+    _write(replace(request, entry=more), strips)
+
+    def run(function: Function) -> list[Value]:
+        f.call(function.name, VOID, list(f.parameters))
+        return []
+
+    is_one = f.compare("eq", frame_of(request, f).size(strips.rows), f.i64(1))
+    f.either(is_one, lambda: run(one), lambda: run(more))
+    f.ret()
+
+
+def _write(request: Request, strips: Strips) -> None:
     f = request.entry
     steps = [_written(request, number, strips) for number in range(len(strips.steps))]
     if strips.skipped is not None:

@@ -16,6 +16,8 @@
 7. Other calls inside loops and branches stay as they are. So does a loop in which something is left to NumPy.
 8. A loop that a condition ends has room for as many iterations as there may be. It counts them, and sizes of its
    results follow from the count, as behind an op that counts. That is so outside of other loops, where there is one.
+9. Open lists that follow from sizes, positions for example, are computed by kernels or moves where these exist: their
+   sizes are formulas then. They are settled, too, where something needs their elements as numbers.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -62,7 +64,7 @@ def settle(graph: EntryGraph, compiled: Sequence[Compiled]) -> tuple[EntryGraph,
     Complexity: linear in the number of calls and arguments.
     """
     settling = _Settling(graph, list(compiled), list(graph.tensors))
-    calls = [each for call in graph.calls for each in settling.calls(call)]
+    calls = settling.without_unread([each for call in graph.calls for each in settling.calls(call)])
     primitives = [*graph.primitives, *(each.primitive for each in settling.compiled[len(compiled) :])]
     return replace(graph, calls=calls, primitives=primitives, tensors=settling.tensors), settling.compiled
 
@@ -81,6 +83,8 @@ class _Settling:
     """Tensors whose sizes or elements follow from what a call counts."""
     in_front: list[Call] = field(default_factory=list[Call])
     """What goes in front of them."""
+    twins: dict[int, int] = field(default_factory=dict[int, int])
+    """Settled tensors of the elements of others, which kernels compute (9)."""
 
     def __post_init__(self) -> None:
         constants = self.graph.constants.items()
@@ -90,6 +94,9 @@ class _Settling:
 
     def calls(self, call: Call) -> list[Call]:
         """A call of the function, and what goes in front of it."""
+        twin = self._twin(call)
+        if twin is not None:
+            return twin
         call = self.call(call)
         if counts(call, self.compiled[call.kernel].how) or not self.late.isdisjoint(call.arguments):
             self.late.update(call.results)
@@ -102,12 +109,44 @@ class _Settling:
             return self._loop(call, call.control)
         if self.compiled[call.kernel].how is How.NUMPY and self.compiled[call.kernel].counting_op is not None:
             return self._counted(call)
-        how = self._how(call)
+        asked = self._asked(call, self.twins)
+        how = self._how(asked)
         if how is None:
             return call
         if how is How.SETTLED:
             self.settled.update(call.results)
-        return self._marked(call, how)
+            return self._marked(asked, how)
+        return self._numbered(self._marked(asked, how), call)
+
+    def _twin(self, call: Call) -> list[Call] | None:
+        """The calls that settle open lists and compute them, too (9); `None` of another call."""
+        if call.control is not None or all(self.tensors[tensor].is_static for tensor in call.results):
+            return None
+        asked = self._asked(call, self.twins)
+        if self._how(asked) is not How.SETTLED:
+            return None
+        computed = self._moved(call, asked)
+        if self.compiled[computed.kernel].how not in (How.NATIVE, How.MOVE):
+            return None
+        results = tuple([self._new(tensor) for tensor in call.results])
+        self.inside = set()
+        self.twins.update(zip(call.results, results, strict=True))
+        return [self._marked(replace(asked, results=results), How.SETTLED), computed]
+
+    def _asked(self, call: Call, sizes: Mapping[int, int]) -> Call:
+        """The call with settled tensors in place of those that they have the elements of."""
+        return replace(call, arguments=tuple([sizes.get(tensor, tensor) for tensor in call.arguments]))
+
+    def without_unread(self, calls: Sequence[Call]) -> list[Call]:
+        """The calls without those that settle what only kernels read (9)."""
+        read = {*self.graph.outputs}
+        twins = {*self.twins.values()}
+        kept: list[Call] = []
+        for call in reversed(calls):
+            if not twins >= {*call.results} or not read.isdisjoint(call.results):
+                kept.append(call)
+                read.update(call.arguments)
+        return kept[::-1]
 
     def _marked(self, call: Call, how: How) -> Call:
         """The call of the same primitive, run another way."""
@@ -164,6 +203,7 @@ class _Settling:
         self.compiled.append(Compiled(own.primitive, None, None, limits=own.limits, control=How.CONTROL))
         is_read = any(number in inner.arguments for inner in calls)
         front = [tensor for each in self.in_front[before[2] :] for tensor in each.results]
+        front += [tensor for tensor in self.twins.values() if any(tensor in inner.arguments for inner in calls)]
         return replace(
             call,
             kernel=len(self.compiled) - 1,
@@ -175,10 +215,10 @@ class _Settling:
 
     def _body(self, loop: Loop, number: int) -> tuple[list[Call], tuple[int, ...]]:
         """The calls of a body, with those that compute sizes (6), and the sizes that kernels read."""
-        sizes = {loop.counter: number}
+        sizes = {**self.twins, loop.counter: number}
         calls: list[Call] = []
         for inner in loop.calls:
-            asked = replace(inner, arguments=tuple([sizes.get(tensor, tensor) for tensor in inner.arguments]))
+            asked = self._asked(inner, sizes)
             how = None if inner.control is not None else self._how(asked)
             if how is How.SETTLED and self.inside.isdisjoint(asked.arguments):
                 self.in_front.append(self._marked(asked, how))

@@ -6,14 +6,19 @@ from fuzzing.chains import random_pass
 from guarded_memory import GuardedMemory
 from native_run import HOSTS, Native
 from test_strips import program_of, strips_of
+from xdsl.dialects import func
 
 import fuse_dialect as fd
 from fuse_dialect.checked import VARIABLE
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.interpreters.loops import run_loops
 from fuse_dialect.loops.pass_schedule import BLOCK
 from fuse_dialect.loops.program import LoopProgram
+from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.loops.strip_schedule import by_function
+from fuse_dialect.lowering.loop_program import lower
+from fuse_dialect.machines.names import find_machine
 
 LENGTHS = (0, 1, 5, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 100)
 
@@ -142,3 +147,24 @@ def test_a_step_of_a_decoder_has_one_kernel_for_its_attention() -> None:
         arrays = arrays_of([(batch, 3, 1, 16), (batch, 3, past, 16), (batch, 3, 1, 16)])
         (found,), (right,) = program(*arrays), fd.run(module, *arrays)
         np.testing.assert_allclose(found, right, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["cpu-avx512", "cpu-avx2"])
+def test_what_cost_joins_has_a_schedule(name: str) -> None:
+    """The law decides on forms, and strips on loops: a softmax that joins a product of open length is one pass."""
+    machine, found = find_machine(name), 0
+    for seed in range(60):
+        module = fd.fuse_ops(fd.parse(random_pass(seed).text), strategy="cost", machine=name)
+        for function in module.body.block.ops:
+            assert isinstance(function, func.FuncOp)
+            symbol, results = function.sym_name.data, function.function_type.outputs.data
+            if "softmax" not in symbol or "matmul" not in symbol:
+                continue
+            # Of one column a product is a sum of each row, and rows run in step.
+            if all(is_tensor(each) and each.get_shape()[-1] == 1 for each in results):
+                continue
+            program = lower(function)
+            assert isinstance(program, LoopProgram)
+            assert strips_of(simplify(program), machine) is not None, symbol
+            found += 1
+    assert found > 20

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from fuse_dialect.templates.graph import HardwareGraph
 
-LEAST_HORIZON = 8
+LEAST_HORIZON = 4
 """Nodes behind which a value is still waited for, however many values wait."""
-MOST_WAITING = 32
-"""Values that wait at a step, in the mean of a graph, before the horizon comes nearer."""
+MOST_WAITING = 8
+"""Values that wait at a step, in the mean of a graph, before the horizon comes nearer; most networks have 1 to 2."""
+FEW_WAITING = 1 << 15
+"""The same in all steps together, for graphs so small that a search may look at all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,6 @@ def _ends(uses: Sequence[Sequence[int]]) -> list[int]:
                 last = each
             ends.append(last)
         held = sum(last - index for index, last in enumerate(ends))
-        if held <= MOST_WAITING * len(uses) or horizon <= LEAST_HORIZON:
+        if held <= max(FEW_WAITING, MOST_WAITING * len(uses)) or horizon <= LEAST_HORIZON:
             return ends
         horizon = max(LEAST_HORIZON, horizon // 2)

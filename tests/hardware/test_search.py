@@ -52,6 +52,28 @@ def test_no_plan_is_cheaper_than_what_the_search_finds(objective: Objective) -> 
     assert greedy <= optimum * 1.005
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", Objective)
+def test_few_ways_a_step_come_near_the_search_on_larger_graphs(objective: Objective) -> None:
+    """Graphs of up to 60 operators are beyond brute force; the whole search stands for it."""
+    found, optimum = 0.0, 0.0
+    for seed in range(TEMPLATES):
+        random = Random(1_000 + seed)
+        template = random_template(random)
+        graph = random_graph(random, template, 60)
+        best = plan_hardware(graph, template, objective, 100_000)
+        costs = [
+            full_cost(graph, template, [group.walk for group in plan.groups], objective)
+            for plan in (best, plan_hardware(graph, template, objective, NARROW))
+        ]
+        assert not best.is_exact or costs[0] <= (costs[1][0], costs[1][1] * (1 + 1e-9))
+        if best.is_exact and costs[0][0] == costs[1][0]:
+            optimum += costs[0][1]
+            found += costs[1][1]
+    print(f"{objective}: a narrow search {100 * (found / optimum - 1):.2f} % above")
+    assert found <= optimum * 1.01
+
+
 def test_values_that_wait_for_far_readers_do_not_make_the_search_wide() -> None:
     """Operators of a random graph that read from anywhere: the search does not wait, and joins across are kept."""
     template, graph = wide_graph(1_500)

@@ -29,8 +29,8 @@ from mutating.mutant import ROOT, Mutant, mutants_of
 from mutating.table import EQUIVALENT, MUTANTS, WHOLE
 from mutating.tests_of_parts import FIRST, TESTS
 
-MOST_SECONDS, MOST_BYTES = 120, 2 << 30
-"""For one mutant; the tests of a part take a minute at most and 500 MB."""
+MOST_SECONDS, MOST_BYTES = 240, 2 << 30
+"""For one mutant; the tests of a part take a minute at most and 500 MB, and twice as long where threads share a core."""
 
 
 def part_of(mutant: Mutant) -> str:

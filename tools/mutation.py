@@ -30,7 +30,7 @@ from mutating.table import EQUIVALENT, MUTANTS, WHOLE
 from mutating.tests_of_parts import FIRST, TESTS
 
 MOST_SECONDS, MOST_BYTES = 240, 2 << 30
-"""For one mutant; the tests of a part take a minute at most and 500 MB, and twice as long where threads share a core."""
+"""For one mutant; the tests of a part take a minute and 500 MB at most, two minutes where threads share a core."""
 
 
 def part_of(mutant: Mutant) -> str:

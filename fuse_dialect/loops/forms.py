@@ -130,6 +130,8 @@ class Form(NamedTuple):
     splits: bool = False
     """Whether it may pass columns of open length block by block: rows whose product with them needs no more than one
     pass, or strips that have such rows (`one_pass`)."""
+    scales: bool = False
+    """Whether it multiplies a value by a number, which moves behind any sum."""
 
     @property
     def family(self) -> str:

@@ -70,7 +70,7 @@ def _splits(first: Form, second: Form, join: Join) -> bool:
         return False
     if join.loops is Loops.STRIPS:
         return first.splits or second.splits
-    return (second.splits and not first.reduces) or (first.splits and second.is_view)
+    return (second.splits and not first.reduces) or (first.splits and (second.is_view or second.scales))
 
 
 def _passed_on(

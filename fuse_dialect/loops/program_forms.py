@@ -14,7 +14,7 @@ from fuse_dialect.loops.grouping import cut_in_phases, reads_of
 from fuse_dialect.loops.indices import Index, Loop, axes_of, linear, loop, simplified
 from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.one_pass import splits_before_product
-from fuse_dialect.loops.program import Buffer, LoopProgram, Read, Role, Stage, Value
+from fuse_dialect.loops.program import Apply, Buffer, Instruction, Literal, LoopProgram, Read, Role, Stage, Value
 from fuse_dialect.machines.machine import Machine
 
 
@@ -79,8 +79,30 @@ def form_of_program(
         reduces=any(stage.reduction is not None for stage in program.stages),
         finds_faults=program.finds_faults,
         splits=loops is Loops.ROWS and splits_before_product(program, stages, rows),
+        scales=loops is Loops.MAP and _scales(stages, buffers),
     )
     return OperatorForm(form, Count() if is_free else work)
+
+
+def _scales(stages: Sequence[Stage], buffers: dict[str, Buffer]) -> bool:
+    """Whether one map multiplies what it reads by a number, or divides it."""
+    if len(stages) != 1:
+        return False
+    match stages[0].body:
+        case (Read(buffer), other, Apply("arith.mulf" | "arith.divf", (0, 1))):
+            return _is_wide(buffers[buffer]) and _is_number(other, buffers)
+        case (other, Read(buffer), Apply("arith.mulf", (0, 1))):
+            return _is_wide(buffers[buffer]) and _is_number(other, buffers)
+        case _:
+            return False
+
+
+def _is_wide(buffer: Buffer) -> bool:
+    return any(size != 1 for size in buffer.shape)
+
+
+def _is_number(each: Instruction, buffers: dict[str, Buffer]) -> bool:
+    return isinstance(each, Literal) or (isinstance(each, Read) and not _is_wide(buffers[each.buffer]))
 
 
 def _loops(

@@ -80,6 +80,15 @@ def test_rows_of_no_numbers_are_what_they_are(queries: int) -> None:
             agrees(program, native, [q, k, v], 1)
 
 
+@pytest.mark.parametrize("host", HOSTS)
+def test_without_infinities_rows_begin_as_ever(host: str) -> None:
+    """A state begins with a maximum of -inf, also where kernels may take it that there are no infinities."""
+    program = program_of(attention(2, 4, 20))
+    native = Native(program, HOSTS[host], fast_math=True)
+    for length in (1, 33, 2 * BLOCK + 9):
+        agrees(program, native, arrays_of([(2, 4, 20), (2, length, 20), (2, length, 20)]), 1)
+
+
 def test_the_workspace_does_not_grow_with_anything() -> None:
     strips = strips_of(program_of(attention(12, "?", 64)))
     assert strips is not None

@@ -27,9 +27,16 @@ from fuse_dialect.hardware.trip_bytes import held_by
 from fuse_dialect.hardware.trips_json import TripsJsonTarget
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.templates.engines import joined
-from fuse_dialect.templates.regions import Held, bytes_of_regions, exceeded
+from fuse_dialect.templates.regions import Held, bytes_of_regions, exceeded, limits_bytes
 from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
-from fuse_dialect.templates.template import HardwareRegion, HardwareTemplate, HardwareUnit, TemplateError, mapped
+from fuse_dialect.templates.template import (
+    HardwareLimits,
+    HardwareRegion,
+    HardwareTemplate,
+    HardwareUnit,
+    TemplateError,
+    mapped,
+)
 
 REGIONS = (
     HardwareRegion("buffer", ("inputs", "outputs"), 1_000, sentence="Feature maps must fit into the buffer"),
@@ -80,6 +87,17 @@ def test_bytes_go_to_the_first_region_that_has_room() -> None:
     excess = exceeded(template, Held(60, 150, 60, 10))
     assert excess is not None
     assert excess.said("the trip") == ("the trip would hold 210 bytes in 'far', the limit is 200")
+
+
+def test_which_templates_bound_bytes_that_tiles_may_keep() -> None:
+    stream, endless = REGIONS[1:]
+    everything = ("inputs", "weights", "outputs", "between")
+    assert not limits_bytes(npu(()))
+    assert not limits_bytes(npu((replace(stream, holds=everything), endless)))
+    assert limits_bytes(npu((replace(REGIONS[0], holds=everything), endless)))
+    for name in ("trip_bytes", "feature_bytes", "buffer_bytes"):
+        assert limits_bytes(replace(npu(()), limits=HardwareLimits(**{name: 1})))
+    assert not limits_bytes(replace(npu(()), limits=HardwareLimits(constant_bytes=1)))
 
 
 def test_a_trip_beyond_a_region_says_its_sentence() -> None:

@@ -230,6 +230,7 @@ MUTANTS: Mapping[str, str] = {
         pool_windows drop 1 drop-term 2; write_reduction false 1; write_variance operand 0
     """,
     "fuse_dialect.targets.onnx.operators.shapes": "write_reshape true 2; write_resize2d drop-term 1 3",
+    "fuse_dialect.templates.regions": "Held.of return-early 2; limits_bytes drop-term 2 4 negate 0",
     "fuse_dialect.transforms.eliminate_common_subexpr": """
         EliminateCommonSubexprPass.apply branch 1; _Scope.close drop 0; _key false 0 true 0
     """,

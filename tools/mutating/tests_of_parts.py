@@ -44,6 +44,12 @@ TESTS: Mapping[str, Sequence[str]] = {
     "fuse_dialect.cost": (_BY_COST, "tests/fusion", "tests/backends/conformance/test_programs.py"),
     "fuse_dialect.loading": ("tests/loading", _OUTLINING, *_CORE),
     "fuse_dialect.hardware": ("tests/transforms/test_fuse_ops_hw.py", "tests/hardware/test_constraints.py", _OUTLINING),
+    "fuse_dialect.templates": (
+        "tests/hardware/test_plan.py",
+        "tests/hardware/test_regions.py",
+        "tests/hardware/test_search.py",
+        "tests/hardware/test_tiles.py",
+    ),
     "fuse_dialect.backends.assembler": ("tests/backends/llvm/test_objects.py",),
     "fuse_dialect.fusion.kinds": (*_CORE, "tests/fusion/kinds", _FUSE),
     "fuse_dialect.frontends.onnx": (

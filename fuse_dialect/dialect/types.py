@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IndexType,
+    IntAttr,
     IntegerType,
     Signedness,
     TensorType,
@@ -191,16 +192,19 @@ def with_shape(type: Tensor, shape: Iterable[int]) -> Tensor:
     return TensorType(type.element_type, _sizes(shape))
 
 
-def _sizes(shape: Iterable[int]) -> list[int]:
-    sizes = list(shape)
-    if sizes and (most := max(sizes)) > LARGEST_SIZE:
-        raise VerifyException(f"expects sizes of at most 2**63 - 1, got {most}")
+def _sizes(shape: Iterable[int]) -> list[IntAttr]:
+    # What traces sizes has something like an integer in their place: xDSL takes attributes of it, not the thing itself.
+    # It notes each comparison, so sizes are not compared with each other.
+    sizes = [IntAttr(size) for size in shape]
+    for size in sizes:
+        if size.data > LARGEST_SIZE:
+            raise VerifyException(f"expects sizes of at most 2**63 - 1, got {size.data}")
     return sizes
 
 
 def with_element(type: Tensor, element_type: Attribute) -> Tensor:
     """The type with another element type."""
-    return TensorType(element_type, list(type.get_shape()))
+    return TensorType(element_type, type.shape)
 
 
 def shape_text(shape: Sequence[int]) -> str:

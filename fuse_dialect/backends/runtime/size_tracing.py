@@ -131,7 +131,7 @@ class Tracing:
         arguments = [self.shapes[tensor] for tensor in call.arguments]
         types = [self.resolver.graph.tensors[tensor] for tensor in call.results]
         match compiled.how:
-            case How.NATIVE if not compiled.needs_results:
+            case How.NATIVE:
                 sizes = compiled.bind(arguments)
                 if sizes is None:
                     raise UntraceableError("the kernel is not for such arrays")

@@ -21,6 +21,9 @@ Monomial: TypeAlias = tuple[int, ...]
 Size: TypeAlias = Union[int, "TracedSize"]
 
 
+_MOST_CONSTANT = 1 << 61
+
+
 class Relation(Enum):
     """What a polynomial is in a condition."""
 
@@ -57,7 +60,13 @@ class SizeTrace:
 
     def hold(self, relation: Relation, size: Size) -> None:
         """Note what is so."""
-        if isinstance(size, TracedSize):
+        if not isinstance(size, TracedSize):
+            return
+        # What is at most 2^61 is at most 2^63, too, and can be evaluated in 64 bits.
+        over = size.terms.get((), 0) - _MOST_CONSTANT
+        if relation is Relation.NOT_NEGATIVE and 0 < over <= size.value:
+            self.conditions[relation, terms_of(size - over)] = None
+        else:
             self.conditions[relation, size.key] = None
 
 

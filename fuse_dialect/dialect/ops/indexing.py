@@ -61,6 +61,15 @@ class PickOp(FuseOp, ABC):
         return tuple(self.input.type.get_shape())
 
 
+def _positions(cut: slice, size: int) -> int:
+    """How many positions a slice has, as `slice.indices` says it, by arithmetic that traced sizes know, too."""
+    first, last = (index if index >= 0 else index + size for index in (cut.start, cut.stop))
+    least, most = (0, size) if cut.step > 0 else (-1, size - 1)
+    first, last = (least if index < least else most if index > most else index for index in (first, last))
+    way = last - first if cut.step > 0 else first - last
+    return 0 if way <= 0 else (way + (abs(cut.step) - 1)) // abs(cut.step)
+
+
 @irdl_op_definition
 class StridedSliceOp(PickOp):
     """`input[begin:end:strides]` on some axes, as Python slices mean it.
@@ -117,7 +126,7 @@ class StridedSliceOp(PickOp):
     def infer_types(self) -> Sequence[Attribute]:
         """The number of positions on each axis."""
         sizes = [
-            dim if cut == slice(None) else DYNAMIC if dim == DYNAMIC else len(range(*cut.indices(dim)))
+            dim if cut == slice(None) else DYNAMIC if dim == DYNAMIC else _positions(cut, dim)
             for dim, cut in zip(self.shape, self.slices, strict=True)
         ]
         return (with_shape(self.input.type, sizes),)

@@ -111,3 +111,17 @@ fuse.hardware @foreign source @a {
   }
 }
 // CHECK: is no part of a hardware template
+// -----
+fuse.hardware @unknown_role source @a {
+  fuse.hardware_unit @a kind "x"
+  fuse.hardware_map "fuse.relu" to ["x"]
+  fuse.hardware_region @sram holds ["inputs", "output"]
+}
+// CHECK: expects region 'sram' to hold some of inputs, weights, outputs, between, got 'output'
+// -----
+fuse.hardware @weights_nowhere source @a {
+  fuse.hardware_unit @a kind "x"
+  fuse.hardware_map "fuse.relu" to ["x"]
+  fuse.hardware_region @sram holds ["inputs", "outputs", "between"] bytes 64
+}
+// CHECK: expects a region that holds weights, got none

@@ -9,6 +9,7 @@
 4. Where a condition does not hold, or the op rejects what it reads, the run ends; then the function runs step by step.
 5. A record begins with the numbers of the words that hold the addresses of the op's operands, of its results, and of
    memory for what it puts down. That of a result that nobody reads is 0.
+6. Suppression looks at a vector of kept boxes at once. The last one reads behind them, lanes that do not count.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -97,8 +98,8 @@ def _suppression(
     most: int = boxes
     if values[2] is not None and int(values[2].reshape(())) <= _SOME_BOXES:
         most = max(int(values[2].reshape(())), 0)  # whether there are as many boxes, only the run may know
-    # Five numbers of each box that is kept, in words of 64 bits.
-    scratch = _sort_words(boxes, types[0].dtype.itemsize) + 5 * boxes
+    # Five numbers of each box that is kept, in words of 64 bits, and room for what a vector reads behind them (6).
+    scratch = _sort_words(boxes, types[0].dtype.itemsize) + 5 * boxes + 8
     return Counting(images * classes * most, lambda rows: [(rows, 3)], words, scratch)
 
 

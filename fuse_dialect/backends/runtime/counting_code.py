@@ -16,6 +16,8 @@ _MOST_KEY = (1 << 63) - 1
 _I128 = Type("i128")
 _PLACE_BITS = 32
 """Of a word of 64 bits; its key has as many."""
+_SOME_KEPT = 32
+"""Boxes that are looked at together: a few vectors."""
 _INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF << 52}
 
 
@@ -332,22 +334,34 @@ def _suppressed(call: _Call, type: Type) -> Value:
             low, high = _corners(f, numbers, centred)
             area = f.fmul(f.fsub(high[0], low[0], ""), f.fsub(high[1], low[1], ""), "")
             has_room = f.compare("slt", own, limit)
-            with f.loop(f.i64(0), f.select(has_room, own, f.i64(0)), carried=[constant(I1, 0)]) as other:
-                them = [f.load(type, f.offset(side, other.index, type)) for side in sides]
-                height, width = (
-                    f.fsub(_least(f, high[axis], them[2 + axis]), _greatest(f, low[axis], them[axis]), "")
-                    for axis in (0, 1)
-                )
-                zero = constant(type, 0.0)
-                common = f.fmul(height, width, "")
-                union = f.fsub(f.fadd(them[4], area, ""), common, "")
-                fits = f.compare("ogt", height, zero)
-                for positive in (width, common, area, them[4], union):
-                    fits = f.binary("and", fits, f.compare("ogt", positive, zero))
-                ratio = f.select(fits, f.fdiv(common, union, ""), zero)
-                is_out = f.compare("ogt", ratio, most_overlap)
-                other.following = [f.binary("or", other.carried[0], is_out)]
-            stays = f.select(other.carried[0], constant(I1, 0), has_room)
+            lanes = 8 if type == F32 else 4
+            wide_low, wide_high = ([f.splat(side, lanes) for side in sides] for sides in (low, high))
+            wide_area, wide_most = f.splat(area, lanes), f.splat(most_overlap, lanes)
+            with f.loop(f.i64(0), f.select(has_room, own, f.i64(0)), _SOME_KEPT, [constant(I1, 0)]) as some:
+                # Most boxes that are out overlap one of the first that are kept: then the others are not looked at.
+                stop = f.least(f.add(some.index, f.i64(_SOME_KEPT)), own)
+                first = f.select(some.carried[0], stop, some.index)
+                with f.loop(first, stop, lanes, [constant(I1.wide(lanes), 0)]) as other:
+                    # (6) The last vector reaches behind what is kept: into what is written later, or room for that.
+                    them = [f.load(type.wide(lanes), f.offset(side, other.index, type)) for side in sides]
+                    height, width = (
+                        f.fsub(_least(f, wide_high[axis], them[2 + axis]), _greatest(f, wide_low[axis], them[axis]), "")
+                        for axis in (0, 1)
+                    )
+                    zero = constant(type.wide(lanes), 0.0)
+                    common = f.fmul(height, width, "")
+                    union = f.fsub(f.fadd(them[4], wide_area, ""), common, "")
+                    is_there = fits = f.first_lanes(f.subtract(own, other.index), lanes)
+                    for positive in (height, width, common, wide_area, them[4], union):
+                        fits = f.binary("and", fits, f.compare("ogt", positive, zero))
+                    ratio = f.select(fits, f.fdiv(common, union, ""), zero)
+                    # An overlap of 0 is too much where the limit is below 0.
+                    is_out = f.compare("ogt", ratio, wide_most)
+                    other.following = [f.binary("or", other.carried[0], f.binary("and", is_out, is_there))]
+                bits = other.carried[0]
+                found = f.intrinsic("vector.reduce.or", I1, [bits], over=[bits.type])
+                some.following = [f.binary("or", some.carried[0], found)]
+            stays = f.select(some.carried[0], constant(I1, 0), has_room)
             with f.when(stays):
                 for side, value in zip(sides, (*low, *high, area), strict=True):
                     f.store(value, f.offset(side, own, type))

@@ -595,8 +595,8 @@ class Executable(Walk):
     ) -> list[Array]:
         results: list[Array] = []
         handed: set[int] = set()
-        for tensor, output, written in zip(self.graph.outputs, outputs, self.plan.written, strict=True):
-            place = self.plan.places[tensor]
+        for tensor, output, written in zip(self.graph.outputs, outputs, self._laid_out.written, strict=True):
+            place = self._laid_out.places[tensor]
             array = output if written else self.array(frame, tensor, inputs, outputs, held)
             if place.home is Home.CONSTANT:
                 self.constants.check(place.at)
@@ -625,7 +625,7 @@ class Executable(Walk):
         held: Mapping[int, Array],
     ) -> Array:
         """A tensor as a read-only array; its memory may be used again later."""
-        place, shape = self.plan.places[tensor], self.plan.shapes[tensor]
+        place, shape = self._laid_out.places[tensor], self._shape_of(tensor)
         match place.home:
             case Home.INPUT:
                 array = inputs[place.at].reshape(shape)
@@ -644,6 +644,12 @@ class Executable(Walk):
         # What NumPy is given is a caller's or planned memory: nobody but a kernel writes there.
         array.flags.writeable = False
         return array
+
+    def _shape_of(self, tensor: int) -> Shape:
+        """The sizes of a tensor of the function; by formulas, where nobody has asked for the plan that follows."""
+        if self._plan is None and self._found is not None:
+            return self._found.shape(tensor)
+        return self.plan.shapes[tensor]
 
     def _arena_view(self, frame: Frame, tensor: int, offset: int) -> Array:
         view = frame.views.get(tensor)

@@ -158,7 +158,7 @@ class SizeFormulas:
             FuseError: As `SizeResolver.resolve` does.
         """
         atoms = [counts[place] if axis == NUMBER else shapes[place][axis] for place, axis in self.symbols]
-        again = (lambda: resolver.resolve(shapes, counts)) if resolver.has_control else None
+        again = (lambda: resolver.resolve(shapes, counts)) if self.loops else None
         found = FoundSizes(self, atoms, again=again)
         for each in self.derived:
             if isinstance(each, Quotient):

@@ -272,3 +272,32 @@ def test_more_room_than_is_seldom_used_is_not_asked_for() -> None:
         x[size // 2] = 1.0
         check(program, module, x)
     assert program.report.step_by_step == 1
+
+
+def test_counts_of_another_kind_have_formulas_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first 20 of the rows that are counted are all of them, or not: a run that learns so runs again natively."""
+    x = f"tensor<?x{WIDTH}xf32>"
+    module = fd.parse(f"""func.func @main(%x: {x}) -> ({x}, tensor<?xi64>) {{
+      %zero = arith.constant dense<0.0> : tensor<f32>
+      %score = fuse.sum %x, axes = [1] : ({x}) -> tensor<?xf32>
+      %above = fuse.greater %score, %zero : (tensor<?xf32>, tensor<f32>) -> tensor<?xi1>
+      %found = fuse.argwhere %above : (tensor<?xi1>) -> tensor<?x1xi64>
+      %places = fuse.squeeze %found, axes = [1] : (tensor<?x1xi64>) -> tensor<?xi64>
+      %first = fuse.strided_slice %places, begin = [0], end = [20] : (tensor<?xi64>) -> tensor<?xi64>
+      %rows = fuse.take %x, %first, axis = 0 : ({x}, tensor<?xi64>) -> {x}
+      return %rows, %first : {x}, tensor<?xi64>
+    }}""")
+    program = fd.compile(module, cache=False)
+    program._specializations = None
+    called: list[int] = []
+    stepwise = program._stepwise
+    monkeypatch.setattr(program, "_stepwise", lambda *given: called.append(1) or stepwise(*given))
+    rng = np.random.default_rng(0)
+    for count in (3, 60, 19, 20, 21, 100, 1, 50):
+        rows = -np.ones((200, WIDTH), np.float32)
+        rows[rng.permutation(200)[:count]] = 1.0
+        check(program, module, rows)
+    assert not called
+    assert one_native_call(program)
+    check(program, module, -np.ones((200, WIDTH), np.float32))  # of no rows there are no formulas
+    assert called

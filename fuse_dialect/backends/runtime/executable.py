@@ -503,6 +503,12 @@ class Executable(Walk):
         """What memory and results take if as many rows are counted as there can be."""
         return self.memory_bytes + sum(prod(form[0]) * form[1].itemsize for form in self.forms if form is not None)
 
+    def counted_in(self, frame: Frame) -> list[int]:
+        """What calls have counted in the last run of a frame, in order; of those that did not run, something else."""
+        assert self._found is not None, "what counts has formulas"
+        atoms = np.frombuffer(frame.slots, np.int64)[self._atoms_at :]
+        return [int(atoms[atom]) for atom in self._found.formulas.late.counts]
+
     def after(self, frame: Frame) -> "Executable":
         """What it is with the counts of the run that the frame has just made."""
         if not self._sections:

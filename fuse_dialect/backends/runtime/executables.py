@@ -12,6 +12,7 @@ from fuse_dialect.backends.runtime.plan import make_plan
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.shapes import Resolved, SizeResolver
 from fuse_dialect.backends.runtime.size_formulas import SizeFormulas
+from fuse_dialect.backends.runtime.walk import Frame
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.checked import checks_plans
 from fuse_dialect.diagnostics import FuseError
@@ -75,6 +76,10 @@ class Executables:
         self._is_only = is_static and not self.counting and not is_part
         self.formulas: list[SizeFormulas] = []
         """Of sizes that came; each serves those that are like them."""
+        self._order: list[int] = []
+        """Their numbers, as they are tried: those first that the last run has shown to be right for what it counts."""
+        self._without: set[tuple[int, ...]] = set()
+        """Counts that have no formulas."""
         self.plans: dict[tuple[Shape, ...], Executable | None] = {}
         """By the shapes of the inputs, which fit and do not contradict each other, and the numbers in `counting`."""
         self.laid_out: Executable | None = None
@@ -166,7 +171,8 @@ class Executables:
 
     def by_formulas(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> Executable | None:
         """How the function runs on inputs of these shapes and numbers, if formulas say all of it."""
-        for number, formulas in enumerate(self.formulas):
+        for number in self._order:
+            formulas = self.formulas[number]
             try:
                 found = formulas.found(self.resolver, shapes, counts)
             except FuseError:
@@ -186,12 +192,54 @@ class Executables:
                 return laid_out.resized_by(found, sizes)
         return None
 
-    def _look_for_formulas(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> None:
+    def learn(self, executable: Executable, frame: Frame, shapes: tuple[Shape, ...], counts: tuple[int, ...]) -> bool:
+        """Note what a run has counted that ended because of that: formulas for such counts are tried first from now on.
+
+        Args:
+            executable: What has run.
+            frame: In which.
+            shapes: Of the inputs.
+            counts: As for `find`.
+
+        Returns:
+            Whether there are such formulas.
+        """
+        counted, numbers = executable.counted_in(frame), dict(zip(self.counting, counts, strict=False))
+        with self._lock:
+            try:
+                is_known = self._is_known(shapes, numbers, counted)
+            except FuseError:
+                return False  # the run step by step says it
+            if is_known:
+                self.plans.clear()  # they are by other formulas
+            return is_known
+
+    def _is_known(self, shapes: tuple[Shape, ...], numbers: Mapping[int, int], counted: Sequence[int]) -> bool:
+        """Put formulas for these counts in front, those that are known or new ones; whether there are some."""
+        for number in self._order:
+            found = self.formulas[number].found(self.resolver, shapes, numbers)
+            is_alike = found is not None and len(self.formulas[number].late.counts) == len(counted)
+            if found is not None and is_alike and self.formulas[number].hold_for(found.atoms, counted):
+                self._order.remove(number)
+                self._order.insert(0, number)
+                return True
+        if self.counts.formulas >= MAX_FORMULAS or tuple(counted) in self._without:
+            return False
+        known = len(self.formulas)
+        self._look_for_formulas(shapes, numbers, counted)
+        if len(self.formulas) == known:
+            self._without.add(tuple(counted))
+        return len(self.formulas) > known
+
+    def _look_for_formulas(
+        self, shapes: tuple[Shape, ...], counts: Mapping[int, int], counted: Sequence[int] = ()
+    ) -> None:
         from fuse_dialect.backends.runtime.loop_tracing import trace_sizes
 
         self.counts.formulas += 1
-        formulas = trace_sizes(self.resolver, shapes, counts)
+        formulas = trace_sizes(self.resolver, shapes, counts, counted)
         if formulas is not None:
+            self._order.insert(0 if counted else len(self._order), len(self.formulas))
             self.formulas.append(formulas)
 
     def _lay_out(self, found: Resolved, atoms: int = 0) -> Executable:

@@ -29,6 +29,7 @@ from fuse_dialect.backends.runtime.traced_sizes import (
     Terms,
     TracedSize,
     UntraceableError,
+    holds,
     is_same,
     value_of,
 )
@@ -40,7 +41,7 @@ MOST_KINDS = 3
 
 
 def trace_sizes(
-    resolver: SizeResolver, input_shapes: Sequence[Shape], counts: Mapping[int, int]
+    resolver: SizeResolver, input_shapes: Sequence[Shape], counts: Mapping[int, int], counted: Sequence[int] = ()
 ) -> SizeFormulas | None:
     """The formulas that hold for these sizes, and for those like them; `None` if a call gives no answer.
 
@@ -48,8 +49,9 @@ def trace_sizes(
         resolver: It has resolved these sizes.
         input_shapes: Sizes of the inputs.
         counts: The numbers in inputs that say how often loops run.
+        counted: What calls have counted with these sizes, in order; others are taken to count some number.
     """
-    tracing = _Tracing(resolver)
+    tracing = _Tracing(resolver, likely=counted)
     graph = resolver.graph
     names: dict[str, int] = {}
     symbols: list[tuple[int, int]] = []
@@ -270,17 +272,7 @@ def _is_of_kind(kind: IterationFormulas, number: int, atoms: Sequence[int]) -> b
         if divisor <= 0:
             return False
         own[atom] = value_of(inside.quotient.number, own) // divisor
-    return all(_holds(relation, value_of(terms, own)) for relation, terms in kind.conditions)
-
-
-def _holds(relation: Relation, value: int) -> bool:
-    match relation:
-        case Relation.ZERO:
-            return value == 0
-        case Relation.NOT_ZERO:
-            return value != 0
-        case Relation.NOT_NEGATIVE:
-            return value >= 0
+    return all(holds(relation, value_of(terms, own)) for relation, terms in kind.conditions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -695,7 +695,9 @@ class Program(Portable):
         except (MemoryError, ValueError) as error:
             raise FuseError("out of memory for the results") from error
 
-    def _run(self, executable: "Walk", arrays: "Sequence[Array]", targets: Sequence[Any]) -> "Sequence[Array]":
+    def _run(
+        self, executable: "Walk", arrays: "Sequence[Array]", targets: Sequence[Any], tries: int = 2
+    ) -> "Sequence[Array]":
         """The outputs: the targets where kernels write them, own arrays elsewhere."""
         frame = _taken(executable)
         try:
@@ -704,11 +706,26 @@ class Program(Portable):
                 return targets
             return executable.delivered(frame, arrays, targets, held)
         except CountsDifferError:
-            pass  # run step by step below, so that errors there have no cause here
+            again = self._learn(executable, frame, arrays) if tries else None
         finally:
             if len(executable.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
                 executable.spare.append(frame)
+        # Behind the handler, so that errors have no cause there.
+        if again is not None:
+            return self._run(again, arrays, self._fresh(again), tries - 1)
         return self._stepwise(arrays)
+
+    def _learn(self, executable: "Walk", frame: "Frame", arrays: "Sequence[Array]") -> "Executable | None":
+        """Let the next runs have formulas for what this one has counted; how these run, if there are some."""
+        if self._sizes is None:
+            return None  # only what has its IR finds formulas
+        shapes, counts = tuple([array.shape for array in arrays]), self._counts(arrays)
+        if not self._sizes.learn(cast("Executable", executable), frame, shapes, counts):
+            return None
+        again = self._executable(shapes, counts)
+        if self._static is not None and again is not None:
+            self._static = again
+        return again
 
     def _check_outputs(self, outputs: "Sequence[Array]", shapes: Sequence[Shape]) -> None:
         checked: list[Array] = []

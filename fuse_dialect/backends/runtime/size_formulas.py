@@ -23,6 +23,7 @@ from fuse_dialect.backends.runtime.traced_sizes import (
     SizeTrace,
     Terms,
     TracedSize,
+    holds,
     terms_of,
     value_of,
 )
@@ -145,6 +146,23 @@ class SizeFormulas:
         if value is None or value.dtype != object or not self.late.counts:
             return False
         return any(self.late.place(terms_of(number)) >= 0 for number in value.reshape(-1).tolist())
+
+    def hold_for(self, atoms: Sequence[int], counted: Sequence[int]) -> bool:
+        """Whether these formulas are for what calls have counted.
+
+        Args:
+            atoms: As `found` gives them.
+            counted: The counts, in order.
+        """
+        own = [*atoms]
+        for atom, count in zip(self.late.counts, counted, strict=True):
+            own[atom] = count
+        for atom, quotient in self.late.quotients:
+            divisor = value_of(quotient.divisor, own)
+            if divisor <= 0:
+                return False
+            own[atom] = value_of(quotient.number, own) // divisor
+        return all(holds(relation, value_of(terms, own)) for relation, terms in self.conditions)
 
     def found(self, resolver: SizeResolver, shapes: Sequence[Shape], counts: Mapping[int, int]) -> "FoundSizes | None":
         """The atoms for inputs of these shapes; `None` if they are not such as were traced.

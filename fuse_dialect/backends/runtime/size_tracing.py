@@ -60,6 +60,8 @@ class Tracing:
     """Atoms that are counts: the function says them while it runs."""
     bounds: dict[int, Bound] = field(default_factory=dict[int, Bound])
     """Of loops that count their iterations, by their counter."""
+    likely: Sequence[int] = ()
+    """What calls count, in order, where that is known for the sizes that are traced."""
     is_iterating: bool = False
     """Whether a loop whose sizes change is around what is traced."""
 
@@ -169,7 +171,9 @@ class Tracing:
         """A new atom that the function counts, of which the most that it can be is known."""
         bound = most.value if isinstance(most, TracedSize) else most
         # Some number that no other size is likely to be, so that few conditions hold by chance.
-        count = self.trace.atom(min(bound, bound // 2 + 1 + len(self.counted)))
+        place = len(self.counted)
+        known = self.likely[place] if place < len(self.likely) else bound // 2 + 1 + place
+        count = self.trace.atom(min(bound, known))
         self.trace.derived.append(Counted(most))
         self.counted.append(len(self.trace.values) - 1)
         return count

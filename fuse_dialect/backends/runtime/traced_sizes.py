@@ -238,6 +238,17 @@ MOST_PRODUCT = 1 << 44
 """Products of atoms are not taken to be larger, so that a condition on a size of 2^62 need not be looked at."""
 
 
+def holds(relation: Relation, value: int) -> bool:
+    """Whether a polynomial of this value meets a condition."""
+    match relation:
+        case Relation.ZERO:
+            return value == 0
+        case Relation.NOT_ZERO:
+            return value != 0
+        case Relation.NOT_NEGATIVE:
+            return value >= 0
+
+
 def always_holds(relation: Relation, terms: Terms) -> bool:
     """Whether a condition holds for all products of atoms up to `MOST_PRODUCT`."""
     constant = sum(number for monomial, number in terms if not monomial)

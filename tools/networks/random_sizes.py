@@ -209,7 +209,7 @@ class _Model:
                         state = g.Concat(state * 0.5, g.Relu(h), axis=0)
                 following.append(state)
             stacked = [h] if stacks else []
-            return ([self.goes_on(small, i, limit), *following] if ends_early else following), stacked
+            return (following if small is None else [self.goes_on(small, i, limit), *following]), stacked
 
         ends = g.loop(trips, initial, body, shapes, goes_on=ends_early)
         ends = ends if isinstance(ends, list) else [ends]

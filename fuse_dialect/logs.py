@@ -36,10 +36,11 @@ def heard(topic: str, *, in_detail: bool = False) -> "Logger | None":
         topic: One of `TOPICS`.
         in_detail: Whether DEBUG is asked for rather than INFO.
     """
-    logging = sys.modules.get("logging")  # condition 3
-    if logging is None:
+    if "logging" not in sys.modules:  # condition 3
         return None
-    logger: Logger = logging.getLogger(f"{_PACKAGE}.{topic}")
+    import logging  # another thread may be about to: this waits until all of it is there
+
+    logger = logging.getLogger(f"{_PACKAGE}.{topic}")
     return logger if logger.isEnabledFor(logging.DEBUG if in_detail else logging.INFO) else None
 
 

@@ -695,24 +695,24 @@ class Program(Portable):
         except (MemoryError, ValueError) as error:
             raise FuseError("out of memory for the results") from error
 
-    def _run(
-        self, executable: "Walk", arrays: "Sequence[Array]", targets: Sequence[Any], tries: int = 2
-    ) -> "Sequence[Array]":
+    def _run(self, executable: "Walk", arrays: "Sequence[Array]", targets: Sequence[Any]) -> "Sequence[Array]":
         """The outputs: the targets where kernels write them, own arrays elsewhere."""
-        frame = _taken(executable)
-        try:
-            held = executable.run(frame, arrays, targets)
-            if executable.writes_all:
-                return targets
-            return executable.delivered(frame, arrays, targets, held)
-        except CountsDifferError:
-            again = self._learn(executable, frame, arrays) if tries else None
-        finally:
-            if len(executable.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
-                executable.spare.append(frame)
-        # Behind the handler, so that errors have no cause there.
-        if again is not None:
-            return self._run(again, arrays, self._fresh(again), tries - 1)
+        for tries in (2, 1, 0):
+            frame = _taken(executable)
+            try:
+                held = executable.run(frame, arrays, targets)
+                if executable.writes_all:
+                    return targets
+                return executable.delivered(frame, arrays, targets, held)
+            except CountsDifferError:
+                again = self._learn(executable, frame, arrays) if tries else None
+            finally:
+                if len(executable.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
+                    executable.spare.append(frame)
+            # Behind the handler, so that errors have no cause there.
+            if again is None:
+                break
+            executable, targets = again, self._fresh(again)
         return self._stepwise(arrays)
 
     def _learn(self, executable: "Walk", frame: "Frame", arrays: "Sequence[Array]") -> "Executable | None":

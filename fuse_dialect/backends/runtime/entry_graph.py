@@ -107,6 +107,11 @@ class Loop:
     """Whether native code counts the iterations until a condition ends the loop; sizes of results follow from that."""
 
     @property
+    def ends_by_condition(self) -> bool:
+        """Whether a condition may end it before its limit, or keep it from beginning."""
+        return self.goes_on is not None or self.condition is not None
+
+    @property
     def tensors(self) -> "list[int]":
         """States and rows in the body, and what is made in it."""
         found = [*self.states, *self.elements]

@@ -147,7 +147,7 @@ def _trace_loop(tracing: Tracing, loop: Loop) -> list[Shape] | None:
 
 def _count(tracing: Tracing, loop: Loop, rows: Sequence[Shape]) -> int | None:
     """How often a loop runs, as `iterations` of `shapes` says; `None` if that is not known."""
-    if loop.goes_on is not None or loop.condition is not None:
+    if loop.ends_by_condition:
         return None
     count = rows[0][0] if rows else None
     if loop.limit is not None:

@@ -51,7 +51,7 @@ def has_sizes_to_settle(graph: EntryGraph, compiled: Sequence[Compiled]) -> bool
     if any(each.control is How.MIXED or each.counting_op is not None for each in compiled):
         return True
     loops = [call.control for call in graph.calls if isinstance(call.control, Loop)]
-    return any(_ends_by_condition(loop) and loop.stacked for loop in loops)
+    return any(loop.ends_by_condition and loop.stacked for loop in loops)
 
 
 def settle(graph: EntryGraph, compiled: Sequence[Compiled]) -> tuple[EntryGraph, list[Compiled]]:
@@ -185,7 +185,7 @@ class _Settling:
         """The call of a loop whose sizes follow from the number of the iteration (6), or as it was."""
         own = self.compiled[call.kernel]
         has_reason = own.how in (How.MIXED, How.NUMPY) or any(map(self._is_moved, loop.calls))
-        is_counted = _ends_by_condition(loop)
+        is_counted = loop.ends_by_condition
         if not has_reason and not (is_counted and loop.stacked):
             return call
         if is_counted and self.inside:
@@ -336,10 +336,6 @@ def _without_unread(calls: Sequence[Call], loop: Loop, some: Collection[int]) ->
             kept.append(call)
             read.update(call.arguments)
     return kept[::-1]
-
-
-def _ends_by_condition(loop: Loop) -> bool:
-    return loop.goes_on is not None or loop.condition is not None
 
 
 def _is_sized_alone(argument: BlockArgument) -> bool:

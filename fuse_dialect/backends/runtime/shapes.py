@@ -469,7 +469,7 @@ def iterations(
         shapes: Sizes of its tensors.
         values: What is settled.
     """
-    if loop.goes_on is not None or loop.condition is not None:
+    if loop.ends_by_condition:
         return None
     counts = [shapes[tensor][0] for tensor in loop.rows]
     if loop.limit is not None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.backends.runtime.traced_sizes import UntraceableError, is_known, is_same
+from fuse_dialect.dialect.spans import span
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +64,11 @@ class Strided:
             raise UntraceableError("the step of a slice is not known")
         if not step:
             raise ValueError("the step of a slice is 0")
-        size, stride = self.shape[axis], self.strides[axis]
-        least, most = (0, size) if step > 0 else (-1, size - 1)
-        first = _bounded(begin, size, least, most, least if step > 0 else most)
-        last = _bounded(end, size, least, most, most if step > 0 else least)
-        way = last - first if step > 0 else first - last
-        count = 0 if way <= 0 else (way + (abs(step) - 1)) // abs(step)
+        stride = self.strides[axis]
+        first, count = span(begin, end, step, self.shape[axis])
         shape, strides = list(self.shape), list(self.strides)
         shape[axis], strides[axis] = count, stride * step
         return Strided(tuple(shape), tuple(strides), self.item, self.start + first * stride)
-
-
-def _bounded(index: int | None, size: int, least: int, most: int, default: int) -> int:
-    """A bound of a slice, counted from the front and within the axis."""
-    if index is None:
-        return default
-    if is_same(index, most):
-        return most
-    if index < 0:
-        index = index + size
-        return least if index < least else index
-    return most if index > most else index
 
 
 def dense_strides(shape: Sequence[int], item: int) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ Size: TypeAlias = Union[int, "TracedSize"]
 
 
 _MOST_CONSTANT = 1 << 61
+"""Of conditions that are noted; half of what is evaluated in 64 bits without a doubt, see `size_sections`."""
 
 
 class Relation(Enum):

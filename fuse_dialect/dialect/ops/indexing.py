@@ -32,6 +32,7 @@ from fuse_dialect.dialect.shape_rules import (
     require_rank_at_least,
     unify_shapes,
 )
+from fuse_dialect.dialect.spans import span
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Shape,
@@ -59,15 +60,6 @@ class PickOp(FuseOp, ABC):
     def shape(self) -> Shape:
         """Shape of the first operand."""
         return tuple(self.input.type.get_shape())
-
-
-def _positions(cut: slice, size: int) -> int:
-    """How many positions a slice has, as `slice.indices` says it, by arithmetic that traced sizes know, too."""
-    first, last = (index if index >= 0 else index + size for index in (cut.start, cut.stop))
-    least, most = (0, size) if cut.step > 0 else (-1, size - 1)
-    first, last = (least if index < least else most if index > most else index for index in (first, last))
-    way = last - first if cut.step > 0 else first - last
-    return 0 if way <= 0 else (way + (abs(cut.step) - 1)) // abs(cut.step)
 
 
 @irdl_op_definition
@@ -126,7 +118,7 @@ class StridedSliceOp(PickOp):
     def infer_types(self) -> Sequence[Attribute]:
         """The number of positions on each axis."""
         sizes = [
-            dim if cut == slice(None) else DYNAMIC if dim == DYNAMIC else _positions(cut, dim)
+            dim if cut == slice(None) else DYNAMIC if dim == DYNAMIC else span(cut.start, cut.stop, cut.step, dim)[1]
             for dim, cut in zip(self.shape, self.slices, strict=True)
         ]
         return (with_shape(self.input.type, sizes),)

@@ -13,6 +13,7 @@
    one interval of columns, which follows from the numbers of its first and its last row. It begins and ends where
    panels of products do, so that no step reads what none has written.
 7. Rows of open length run in one pass over blocks of columns, where they can (`pass_schedule`).
+8. A buffer may be written in parts, by several steps, as what is joined is. Who reads it is a step behind all of these.
 
 A softmax between two products is attention: its scores live for one strip.
 
@@ -281,7 +282,7 @@ def _cut(step: _Chosen, group: _Group, band: Band) -> _Chosen:
 
 
 def _groups(program: LoopProgram, stages: Sequence[Stage], sizes: Sequence[int]) -> list[_Group]:
-    """The stages in steps (2): each product by itself, and neighbours that are none."""
+    """The stages in steps (2, 8): each product by itself, and neighbours that are none."""
     groups: list[_Group] = []
     written: set[str] = set()
     for number, stage in enumerate(stages):
@@ -290,12 +291,20 @@ def _groups(program: LoopProgram, stages: Sequence[Stage], sizes: Sequence[int])
         is_product = contraction is not None and not any(
             isinstance(each, Read) and each.buffer in written for each in contraction.columns.body
         )
-        if not is_product and groups and not groups[-1].is_product:
+        if not is_product and groups and not groups[-1].is_product and not _is_whole(groups, stage):
             groups[-1].stages.append(stage)
         else:
             groups.append(_Group(is_product, [stage], number))
         written.add(stage.buffer)
     return groups
+
+
+def _is_whole(groups: Sequence[_Group], stage: Stage) -> bool:
+    """Whether a stage reads what the last step and one before it wrote parts of (8)."""
+    written = [{each.buffer for each in group.stages} for group in groups]
+    return any(
+        read.buffer in written[-1] and any(read.buffer in one for one in written[:-1]) for read in reads_of(stage)
+    )
 
 
 def _contraction(program: LoopProgram, stage: Stage, sizes: Sequence[int]) -> Contraction | None:
@@ -320,17 +329,17 @@ def _contraction(program: LoopProgram, stage: Stage, sizes: Sequence[int]) -> Co
 def _passed_buffers(program: LoopProgram, groups: Sequence[_Group], rows: int) -> list[str] | None:
     """Local buffers that one step writes and another one reads; `None` if one is not whole rows."""
     buffers = {buffer.name: buffer for buffer in program.buffers}
-    writer: dict[str, int] = {}
+    writers: dict[str, set[int]] = {}
     passed: list[str] = []
     for number, group in enumerate(groups):
         for stage in group.stages:
             for read in reads_of(stage):
-                if writer.get(read.buffer, number) != number and read.buffer not in passed:
+                if writers.get(read.buffer, set()) - {number} and read.buffer not in passed:
                     passed.append(read.buffer)
-            writer[stage.buffer] = number
+            writers.setdefault(stage.buffer, set()).add(number)
     passed = [name for name in passed if buffers[name].role is Role.LOCAL]
-    writers = [stage for group in groups for stage in group.stages if stage.buffer in passed]
-    return passed if all(_writes_rows(stage, buffers[stage.buffer].shape, rows) for stage in writers) else None
+    stages = [stage for group in groups for stage in group.stages if stage.buffer in passed]
+    return passed if all(_writes_rows(stage, buffers[stage.buffer].shape, rows) for stage in stages) else None
 
 
 def _writes_rows(stage: Stage, shape: Sequence[int | str], rows: int) -> bool:

@@ -97,6 +97,32 @@ def test_loops_behind_a_product_may_share_its_columns(host: str) -> None:
         agrees(program, Native(program, HOSTS[host]), parts=parts)
 
 
+JOINED = """
+func.func @main(%x: tensor<35x9xf32>, %w: tensor<9x6xf32>, %z: tensor<35x6xf32>) -> (tensor<35x6xf32>, tensor<35x6xf32>)
+{
+  %p = fuse.matmul %x, %w : (tensor<35x9xf32>, tensor<9x6xf32>) -> tensor<35x6xf32>
+  %r = fuse.relu %p : tensor<35x6xf32>
+  %j = fuse.concatenate %r, %z, axis = 1 : (tensor<35x6xf32>, tensor<35x6xf32>) -> tensor<35x12xf32>
+  %a = fuse.reshape %j : (tensor<35x12xf32>) -> tensor<35x2x6xf32>
+  %b = fuse.transpose %a, permutation = [0, 2, 1] : (tensor<35x2x6xf32>) -> tensor<35x6x2xf32>
+  %c = fuse.reshape %b : (tensor<35x6x2xf32>) -> tensor<35x12xf32>
+  %y, %u = fuse.split %c, axis = 1, sizes = [6, 6] : (tensor<35x12xf32>) -> (tensor<35x6xf32>, tensor<35x6xf32>)
+  return %y, %u : tensor<35x6xf32>, tensor<35x6xf32>
+}"""
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_is_joined_is_written_by_several_steps(host: str) -> None:
+    program = program_of(JOINED)
+    strips = strips_of(program, HOSTS[host].machine)
+    assert strips is not None
+    # A product and loops write the parts, and loops of their own read all of it.
+    assert [type(step).__name__ for step in strips.steps] == ["ProductStep", "LoopStep", "LoopStep"]
+    assert [each.buffer for each in strips.passed] == ["j"]
+    for parts in (1, 2, 3):
+        agrees(program, Native(program, HOSTS[host]), parts=parts)
+
+
 LARGE_GATE = """
 func.func @main(%x: tensor<19x9xf32>, %a: tensor<9x33xf32>, %b: tensor<9x33xf32>) -> tensor<19x33xf32> {
   %p = fuse.matmul %x, %a : (tensor<19x9xf32>, tensor<9x33xf32>) -> tensor<19x33xf32>

@@ -14,18 +14,18 @@ from fuse_dialect.backends.libraries.fourier import transform_of
 from fuse_dialect.backends.libraries.kernel import library_kernel
 from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.progress import Progress, WatchedRequests
-from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
 from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants, let_go_of_constants
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop, Primitive
 from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
-from fuse_dialect.backends.runtime.settled import has_sizes_to_settle, settle
+from fuse_dialect.backends.runtime.settled import has_sizes_to_settle, number_places, settle
 from fuse_dialect.backends.runtime.specializing import Sizes
 from fuse_dialect.backends.table import BACKENDS, engine_of, layout_of, machine_of
 from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 from fuse_dialect.backends.types import TensorType
 from fuse_dialect.budget import Limits
+from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE, size_names
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -216,9 +216,10 @@ def compile_primitives(
             continue
         kernel = next(kernels)
         if isinstance(kernel, Refusal):
-            compiled.append(_with_scratch(engine, primitive, program, kernel, limits))
+            made = _with_scratch(engine, primitive, program, kernel, limits)
         else:
-            compiled.append(Compiled(primitive, program, kernel, limits=limits))
+            made = Compiled(primitive, program, kernel, limits=limits)
+        compiled.append(_with_numbers(made))
     _settle_control(graph, compiled)
     return compiled
 
@@ -282,7 +283,7 @@ def _with_scratch(
 ) -> Compiled:
     """A kernel that was refused, with buffers of open sizes among its results; or none, as before."""
     found = with_scratch(program)
-    if found is not None and not ProgramSizes.of(found[0]).needs_results:
+    if found is not None:
         other, count = found
         (kernel,) = engine.compile([KernelRequest(other, primitive.constants)])
         if not isinstance(kernel, Refusal):
@@ -294,6 +295,18 @@ def _with_scratch(
             ]
             return Compiled(primitive, other, kernel, limits=limits, scratch=scratch)
     return Compiled(primitive, program, None, refusal.reason, limits)
+
+
+def _with_numbers(made: Compiled) -> Compiled:
+    """What runs a primitive; of an op whose numbers must be settled before its kernel can run, its NumPy meaning."""
+    ops = [op for op in made.primitive.function.body.block.ops if isinstance(op, DynamicOp)]
+    if made.kernel is None or not ops:
+        return made
+    op, told = made.only_op, None
+    if isinstance(op, DynamicOp):
+        told = replace(made, settled=How.NATIVE, sized_by=tuple(number_places(op)))
+    reason = f"'{ops[0].name}' op has numbers that do not follow from sizes"
+    return Compiled(made.primitive, None, None, reason, made.limits, told=told)
 
 
 def _loops(primitive: Primitive) -> LoopProgram | Refusal:

@@ -19,6 +19,7 @@ from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
@@ -73,6 +74,8 @@ def _is_open(function: func.FuncOp) -> bool:
 
 
 def _has_kernel(function: func.FuncOp, machine: Machine) -> bool:
+    if any(isinstance(op, DynamicOp) for op in function.body.block.ops):
+        return False  # a kernel is told the sizes that its numbers say, and these come from outside
     program = lower(function, knows_results=True)
     return isinstance(program, LoopProgram) and not isinstance(choose(simplify(program), machine), Refusal)
 

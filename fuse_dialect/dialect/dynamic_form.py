@@ -60,6 +60,18 @@ class DynamicOp(FuseOp, ABC):
             check_bytes(result.type, MOST_VALUE_BYTES)
         return op.evaluate(*data)
 
+    def native_shapes(self, operands: Sequence[Shape], numbers: Sequence[Array]) -> Sequence[Sequence[int]]:
+        """The sizes of the results, by arithmetic that traced sizes know too; of an op that has loops.
+
+        Args:
+            operands: Sizes of the operands that are not at `NUMBERS`.
+            numbers: Elements of those that are.
+
+        Raises:
+            VerifyException: The numbers are not what the op may get.
+        """
+        raise NotImplementedError(f"'{self.name}' op has no loops")
+
     def flops(self) -> int | None:
         """Nothing, where that is known before the program runs."""
         return None if any(DYNAMIC in shape_of_type(result.type) for result in self.results) else 0

@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.reals import Real
 
 COORDINATE_MODES = (
     "half_pixel",
@@ -50,7 +51,8 @@ def coordinates(size: int, count: int, scale: float, mode: str) -> npt.NDArray[n
         case "pytorch_half_pixel" if length <= 1:
             return np.zeros(count)
         case "half_pixel_symmetric":
-            return _symmetric_offset(size, count, length) + (pixels + 0.5) / scale - 0.5
+            # What is added keeps the centres together when `count` pixels are taken in place of `length`.
+            return size / 2 * (1 - count / length) + (pixels + 0.5) / scale - 0.5
         case _:
             return (pixels + 0.5) / scale - 0.5
 
@@ -69,28 +71,27 @@ def cropped_coordinates(size: int, count: int, start: float, end: float) -> npt.
     return start * (size - 1) + np.arange(count) * (end - start) * (size - 1) / (count - 1)
 
 
-def _symmetric_offset(size: int, count: int, length: float) -> float:
-    """What keeps the centres together when `count` pixels are taken in place of `length`."""
-    return size / 2 * (1 - count / length)
-
-
-def coordinate_code(pixel: SSAValue, size: int, count: int, scale: float, mode: str) -> SSAValue:
+def coordinate_code(pixel: SSAValue, size: Real, count: Real, scale: Real, mode: str) -> SSAValue:
     """`coordinates` for one `pixel` of `count`, as scalar code on f64."""
-    length = size * scale
-    zero, half = scalars.constant(0, f64), scalars.constant(0.5, f64)
+    at, length, zero = Real(pixel), size * scale, Real(0.0)
     match mode:
         case "align_corners":
-            way = scalars.multiply(pixel, scalars.constant(size - 1, f64))
-            return zero if length == 1 else scalars.divide(way, scalars.constant(length - 1, f64))
+            return length.choose("equal", 1, zero, lambda: at * (size - 1) / (length - 1)).code
         case "asymmetric":
-            return scalars.divide(pixel, scalars.constant(scale, f64))
-        case "pytorch_half_pixel" if length <= 1:
-            return zero
+            return (at / scale).code
         case _:
-            place = scalars.subtract(scalars.divide(scalars.add(pixel, half), scalars.constant(scale, f64)), half)
-            if mode != "half_pixel_symmetric":
-                return place
-            return scalars.add(scalars.constant(_symmetric_offset(size, count, length), f64), place)
+            pass
+
+    def centred() -> Real:
+        return (at + 0.5) / scale - 0.5
+
+    match mode:
+        case "pytorch_half_pixel":
+            return length.choose("less_equal", 1, zero, centred).code
+        case "half_pixel_symmetric":
+            return (size / 2 * (Real(1.0) - count / length) + centred()).code
+        case _:
+            return centred().code
 
 
 def nearest_places(places: npt.NDArray[np.float64], size: int, mode: str) -> npt.NDArray[np.int64]:
@@ -107,8 +108,8 @@ def nearest_places(places: npt.NDArray[np.float64], size: int, mode: str) -> npt
     return np.clip(index, 0, size - 1).astype(np.int64)
 
 
-def nearest_code(place: SSAValue, size: int, mode: str) -> SSAValue:
-    """`nearest_places` for one place, as scalar code."""
+def nearest_code(place: SSAValue, last: SSAValue, mode: str) -> SSAValue:
+    """`nearest_places` for one place among the pixels up to `last`, as scalar code."""
     half = scalars.constant(0.5, f64)
     match mode:
         case "round_prefer_floor":
@@ -119,13 +120,13 @@ def nearest_code(place: SSAValue, size: int, mode: str) -> SSAValue:
             index = scalars.apply(math.FloorOp, place)
         case _:
             index = scalars.apply(math.CeilOp, place)
-    return clipped(index, size)
+    return clipped(index, last)
 
 
-def clipped(place: SSAValue, size: int) -> SSAValue:
-    """A whole number in f64 as an index of one of `size` pixels, the nearest there is."""
+def clipped(place: SSAValue, last: SSAValue) -> SSAValue:
+    """A whole number in f64 as an index of one of the pixels up to `last` (i64), the nearest there is."""
     index = scalars.convert(place, i64, unsigned_source=False, unsigned_target=False)
-    return scalars.minimum(scalars.maximum(index, scalars.constant(0, i64)), scalars.constant(size - 1, i64))
+    return scalars.minimum(scalars.maximum(index, scalars.constant(0, i64)), last)
 
 
 def as_steps(places: npt.NDArray[np.int64], size: int) -> tuple[int, int, int] | None:

@@ -116,8 +116,8 @@ FINITE = (
 """Ops with weights that may be 0: what becomes of the product with a nan depends on how sums are written."""
 SIGNLESS = {"fuse.eigh": (1,), "fuse.svd": (0, 2)}
 """Results whose vectors have either sign."""
-SHAPES = {"fuse.dyn_broadcast_to": [2, 1, 1], "fuse.dyn_reshape": [-1, 2]}
-"""Shapes that fit the operand."""
+SHAPES = {"fuse.dyn_broadcast_to": [2, 1, 1], "fuse.dyn_reshape": [-1, 2], "fuse.dyn_resize2d": [4, 4]}
+"""Shapes that fit the operand, or the result where it is static."""
 
 
 def finite(array: Array) -> Array:

@@ -59,12 +59,12 @@ class ProgramSizes:
 
         Args:
             arguments: Shapes of the arguments.
-            results: Those of the results, where the program `needs_results`.
+            results: Those of the results, where the program `needs_results`, without scratch.
         """
         sizes: dict[str, int] = {}
         pairs = [*zip(self.arguments, arguments, strict=True)]
         if results is not None:
-            pairs += zip(self.results, results, strict=True)
+            pairs += zip(self.results, results, strict=False)
         for own, shape in pairs:
             if own == shape:
                 continue

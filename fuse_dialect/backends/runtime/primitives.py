@@ -72,6 +72,8 @@ class Compiled:
     """Its last results, which only its own loops read: buffers between them of open sizes."""
     direct: Callable[[Sequence[Array]], list[Array]] | None = None
     """What computes its results by a call of a library, without its IR; `None` for most."""
+    told: "Compiled | None" = None
+    """What runs it where its numbers are settled: a kernel that is told the sizes of its results."""
     promises: Collection[str] = frozenset()
     """Families of native code that its calls were planned as; see `FusionPlan.promises`."""
     _is_view: bool = field(init=False)
@@ -135,7 +137,9 @@ class Compiled:
             count = math.prod(shape) * dtype.itemsize
             if count > self.limits.value_bytes:
                 end = self.primitive.function.body.block.last_op
-                value = end.operands[place] if end is not None and len(end.operands) == len(shapes) else None
+                returned = () if end is None else end.operands  # scratch is behind what is returned
+                is_whole = len(returned) + len(self.scratch) == len(shapes)
+                value = returned[place] if is_whole and place < len(returned) else None
                 op = value.op if isinstance(value, OpResult) else self.primitive.function
                 reason = (
                     f"cannot be run: expects a result of at most {self.limits.value_bytes} bytes, "

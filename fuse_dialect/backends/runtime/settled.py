@@ -7,7 +7,8 @@
 3. A `dyn_reshape` to a settled shape is a view.
 4. An op that only moves elements, by settled numbers if it has some, is a move; see `moves`. One that counts elements
    runs natively if it stands outside of loops and branches; see `counting`.
-5. Other ops whose numbers are settled have results of known sizes, so that the plan can go on behind them.
+5. Other ops whose numbers are settled have results of known sizes, so that the plan can go on behind them. Where they
+   have loops, these are a kernel that is told the sizes.
 
 6. In a loop that runs as often as sizes or an input say, the number of an iteration is settled, too: once for each of
    them. So are the sizes of states. What follows from these is computed by calls of its own, whose results only say
@@ -108,7 +109,7 @@ class _Settling:
         if isinstance(call.control, Loop):
             return self._loop(call, call.control)
         if self.compiled[call.kernel].how is How.NUMPY and self.compiled[call.kernel].counting_op is not None:
-            return self._counted(call)
+            return self._marked(call, How.COUNT)
         asked = self._asked(call, self.twins)
         how = self._how(asked)
         if how is None:
@@ -151,6 +152,11 @@ class _Settling:
     def _marked(self, call: Call, how: How) -> Call:
         """The call of the same primitive, run another way."""
         key = call.kernel, how
+        if how is How.NATIVE and key not in self.marked:
+            own = self.compiled[call.kernel].told
+            assert own is not None, "the op has a kernel"
+            self.marked[key] = len(self.compiled)
+            self.compiled.append(own)
         if key not in self.marked:
             self.marked[key] = len(self.compiled)
             own = self.compiled[call.kernel]
@@ -171,11 +177,10 @@ class _Settling:
                     scratch=scratch,
                 )
             )
-        return replace(call, kernel=self.marked[key])
+        return self._with_scratch(replace(call, kernel=self.marked[key]))
 
-    def _counted(self, call: Call) -> Call:
-        """The call of an op that counts, by native code."""
-        call = self._marked(call, How.COUNT)
+    def _with_scratch(self, call: Call) -> Call:
+        """The call with tensors for what only its own loops read."""
         scratch = self.compiled[call.kernel].scratch
         self.tensors += scratch
         first = len(self.tensors) - len(scratch)
@@ -288,6 +293,8 @@ class _Settling:
             return None
         if isinstance(op, DynReshapeOp) and op.input is block.args[0]:
             return How.VIEW
+        if own.told is not None:
+            return How.NATIVE
         return How.MOVE if moves_elements(op) else How.NUMPY
 
     def _is_moved(self, call: Call) -> bool:
@@ -352,6 +359,30 @@ def _place(op: Operation, operand: int) -> int:
     argument = op.operands[operand]
     assert isinstance(argument, BlockArgument), "the op stands alone"
     return argument.index
+
+
+def bound_sizes(
+    compiled: Compiled, arguments: Sequence[Shape], values: Sequence[Array | None]
+) -> Mapping[str, int] | None:
+    """The sizes that the loops of a kernel have by name; `None` if it is not for arrays of these shapes.
+
+    Args:
+        compiled: What runs a call.
+        arguments: Sizes of its arguments.
+        values: Their elements, where they are settled: traced or not.
+
+    Raises:
+        VerifyException: Its op rejects the numbers.
+    """
+    op = compiled.only_op
+    if not compiled.sized_by or not isinstance(op, DynamicOp):
+        return compiled.bind(arguments)
+    numbers = [value for place in compiled.sized_by if (value := values[place]) is not None]
+    if len(numbers) < len(compiled.sized_by):
+        return None
+    data = [_place(op, operand) for operand in range(len(op.operands)) if operand not in op.NUMBERS]
+    results = op.native_shapes([arguments[place] for place in data], numbers)
+    return compiled.sizes.bind(arguments, [tuple(shape) for shape in results])
 
 
 def stand_in(type: TensorType, shape: Shape) -> Array:

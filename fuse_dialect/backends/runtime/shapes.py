@@ -13,7 +13,7 @@ from fuse_dialect.backends.runtime.control import ENDLESS
 from fuse_dialect.backends.runtime.counting import Counting
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop, counts
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.settled import inferred_shapes, settled_movement, stand_in
+from fuse_dialect.backends.runtime.settled import bound_sizes, inferred_shapes, settled_movement, stand_in
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.dialect.op import Array
 
@@ -289,7 +289,10 @@ class _Resolving:
         arguments = self._of(call.arguments)
         match compiled.how:
             case How.NATIVE:
-                sizes = compiled.bind(arguments)
+                try:
+                    sizes = bound_sizes(compiled, arguments, [self._value(tensor) for tensor in call.arguments])
+                except VerifyException:
+                    return None  # whoever runs it says what is wrong
                 if sizes is None:
                     return None
                 words = [sizes[symbol] for symbol in compiled.sizes.symbols]

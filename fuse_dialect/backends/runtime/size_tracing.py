@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.settled import settled_movement
+from fuse_dialect.backends.runtime.settled import bound_sizes, settled_movement
 from fuse_dialect.backends.runtime.shapes import Bound, Given, SizeResolver, bytes_of, counting_of, known_bytes
 from fuse_dialect.backends.runtime.size_formulas import (
     Asked,
@@ -134,7 +134,8 @@ class Tracing:
         types = [self.resolver.graph.tensors[tensor] for tensor in call.results]
         match compiled.how:
             case How.NATIVE:
-                sizes = compiled.bind(arguments)
+                values = [self._value(tensor) for tensor in call.arguments] if compiled.sized_by else []
+                sizes = bound_sizes(compiled, arguments, values)
                 if sizes is None:
                     raise UntraceableError("the kernel is not for such arrays")
                 words = [sizes[symbol] for symbol in compiled.sizes.symbols]

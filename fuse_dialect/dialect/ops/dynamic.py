@@ -30,6 +30,7 @@ from fuse_dialect.dialect.fields import (
     tensor_operand,
     tensor_result,
 )
+from fuse_dialect.dialect.loops import Nest
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.conversion import FullOp
 from fuse_dialect.dialect.ops.indexing import PadOp, StridedSliceOp
@@ -430,6 +431,20 @@ class DynResize2dOp(DynamicOp):
     def static_form(self, data: Sequence[SSAValue], numbers: Sequence[Array]) -> FuseOp:
         """`resize2d` to the size."""
         return self._resized(data, sizes_in(numbers[0], "sizes", 1))
+
+    def native_shapes(self, operands: Sequence[Sequence[int]], numbers: Sequence[Array]) -> Sequence[Sequence[int]]:
+        """The operand's batch and channels with the numbers for height and width."""
+        shape = list(operands[0])
+        for letter, size in zip("HW", numbers[0].reshape(-1).tolist(), strict=True):
+            place = self.layout.data.index(letter)
+            if size < 1 or shape[place] < 1:
+                raise VerifyException("expects pixels, and sizes of at least 1")  # the static form says more
+            shape[place] = size
+        return (shape,)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """Those of `resize2d`."""
+        return self._resized(Block(arg_types=[self.input.type]).args, (1, 1)).loops(nest)
 
 
 @irdl_op_definition

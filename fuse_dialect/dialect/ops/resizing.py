@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import f32, f64, i32
@@ -13,6 +16,7 @@ from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import MOST_PLACES
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect import resampling, scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
@@ -27,6 +31,7 @@ from fuse_dialect.dialect.fields import (
 )
 from fuse_dialect.dialect.loops import Kept, LoopFormError, Nest, Place
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.reals import Real
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
@@ -143,93 +148,97 @@ class Resize2dOp(FuseOp):
         return sampled
 
     def loops(self, nest: Nest) -> SSAValue:
-        """The nearest pixel, or the four around the place, by their distances along the height and the width."""
+        """The nearest pixel, or the four around the place, by their distances along the height and the width.
+
+        The size of the result is that of the nest: `dyn_resize2d` has these loops, too.
+        """
         if self.antialias.value.data or self.roi is not None:
             raise LoopFormError("has no loop form for these properties")
-        if max(self.size.get_values()) > MOST_PLACES:
+        height, width = (self._axis(nest, letter) for letter in "HW")
+        if any(isinstance(axis.count, int) and axis.count > MOST_PLACES for axis in (height, width)):
             raise LoopFormError(f"has more than {MOST_PLACES} pixels along an axis")
         if self.method.data == "nearest":
-            return self._pixel(nest, [self._near(nest, axis) for axis in (0, 1)])
-        rows, columns = (self._taps(nest, axis) for axis in (0, 1))
-        height, width = (self.layout.data.index(letter) for letter in "HW")
+            return self._pixel(nest, [self._near(nest, axis) for axis in (height, width)])
+        rows, columns = (self._taps(nest, axis) for axis in (height, width))
 
         def line(inner: Nest, column: Place) -> SSAValue:
             """Between the rows, at one pixel of the operand's lines."""
-            row = [inner.at[height]]
-            values = [self._pixel(inner, [inner.read_kept(index, row), column]) for index, _ in rows]
-            shares = [inner.read_kept(share, row) for _, share in rows]
-            return _weighted([scalars.widened(value) for value in values], shares)
+            row = inner.at[height.place]
+            values = [scalars.widened(self._pixel(inner, [tap.index(inner, row), column])) for tap in rows]
+            return _weighted(inner, values, rows, row)
 
-        shape = nest.extents
-        at = [nest.read_kept(index, [nest.at[width]]) for index, _ in columns]
-        shares = [nest.read_kept(share, [nest.at[width]]) for _, share in columns]
+        shape, column = nest.extents, nest.at[width.place]
+        at = [tap.index(nest, column) for tap in columns]
         like = scalars.constant(0, scalars.signless(self.input.type.element_type))
-        if self.layout.data == "NHWC" or not all(isinstance(size, int) for size in shape):
-            return scalars.rounded(_weighted([line(nest, column) for column in at], shares), like)
+        if self.layout.data == "NHWC" or not all(isinstance(size, int) for size in (*shape, width.size)):
+            return scalars.rounded(_weighted(nest, [line(nest, each) for each in at], columns, column), like)
         # Lanes run along the width: from each line the pixels are picked once for both directions.
-        size = (*shape[:width], self._sizes(nest)[1], *shape[width + 1 :])
-        lines = nest.kept(size, lambda inner: line(inner, inner.at[width]))
-        picked = [nest.read_kept(lines, [*nest.at[:width], column, *nest.at[width + 1 :]]) for column in at]
-        return scalars.rounded(_weighted(picked, shares), like)
+        size = (*shape[: width.place], width.size, *shape[width.place + 1 :])
+        lines = nest.kept(size, lambda inner: line(inner, inner.at[width.place]))
+        picked = [nest.read_kept(lines, [*nest.at[: width.place], each, *nest.at[width.place + 1 :]]) for each in at]
+        return scalars.rounded(_weighted(nest, picked, columns, column), like)
 
-    def _taps(self, nest: Nest, axis: int) -> list[tuple[Kept, Kept]]:
-        """For each pixel around a place, along the height or the width, tables of its index and of its share."""
-        size, count = self._sizes(nest)[axis], self.size.get_values()[axis]
+    def _axis(self, nest: Nest, letter: str) -> "_Axis":
+        """What the nest knows of the height or of the width."""
+        place = self.layout.data.index(letter)
+        scale = None if self.scales is None else self.scales.get_values()["HW".index(letter)]
+        return _Axis(place, nest.shape(0)[place], nest.extents[place], scale)
+
+    def _taps(self, nest: Nest, axis: "_Axis") -> list["_Tap"]:
+        """The pixels around a place that count, along the height or the width."""
         element = scalars.signless(self.input.type.element_type)
         wide = f32 if element_dtype(element).itemsize == 2 else element
-        offsets = self._offsets(size, count, self._scale(nest, axis))
 
-        def table(compute: Callable[[SSAValue, SSAValue], SSAValue]) -> Kept:
+        def table(compute: Callable[[Nest, SSAValue, SSAValue], SSAValue]) -> Kept:
             def value(inner: Nest) -> SSAValue:
-                place = self._place(inner, inner.at[0], size, count, self._scale(nest, axis))
-                return compute(place, scalars.apply(math_dialect.FloorOp, place))
+                place = self._place(inner, inner.at[0], axis)
+                return compute(inner, place, scalars.apply(math_dialect.FloorOp, place))
 
-            return nest.kept([count], value)
+            return nest.kept([axis.count], value)
 
-        def index(offset: int) -> Callable[[SSAValue, SSAValue], SSAValue]:
-            def value(_: SSAValue, first: SSAValue) -> SSAValue:
+        def index(offset: int) -> Kept:
+            def value(inner: Nest, _: SSAValue, first: SSAValue) -> SSAValue:
                 pixel = scalars.add(first, scalars.constant(offset, f64))
-                return scalars.convert(
-                    resampling.clipped(pixel, size), i32, unsigned_source=False, unsigned_target=False
-                )
+                return _converted(resampling.clipped(pixel, inner.count(axis.size, plus=-1)), i32)
 
-            return value
+            return table(value)
 
-        def share(offset: int) -> Callable[[SSAValue, SSAValue], SSAValue]:
-            def value(place: SSAValue, first: SSAValue) -> SSAValue:
-                if self._is_between:
-                    part = scalars.convert(
-                        scalars.subtract(place, first), wide, unsigned_source=False, unsigned_target=False
-                    )
-                    return part if offset else scalars.subtract(scalars.constant(1, wide), part)
-                shares = self._shares(place, first, size)
-                total = reduce(scalars.add, shares.values())
-                return scalars.convert(
-                    scalars.divide(shares[offset], total), wide, unsigned_source=False, unsigned_target=False
-                )
+        def share(inner: Nest, place: SSAValue, first: SSAValue, offset: int) -> SSAValue:
+            if self._is_between:
+                part = _converted(scalars.subtract(place, first), wide)
+                return part if offset else scalars.subtract(scalars.constant(1, wide), part)
+            shares = self._shares(place, first, axis.real_size(inner).code)
+            total = reduce(scalars.add, shares.values())
+            return _converted(scalars.divide(shares[offset], total), wide)
 
-            return value
-
-        return [(table(index(offset)), table(share(offset))) for offset in offsets]
+        return [
+            _Tap(index(offset), table(lambda inner, place, first, offset=offset: share(inner, place, first, offset)))
+            for offset in self._offsets(axis)
+        ]
 
     @property
     def _is_between(self) -> bool:
         """Whether two pixels count, by their distances alone."""
         return self.method.data == "linear" and not self.exclude_outside.value.data
 
-    def _offsets(self, size: int, count: int, scale: float) -> list[int]:
-        """Which pixels around a place count, as distances from the one before it."""
-        if self._is_between:
-            return [0, 1]
-        places = resampling.coordinates(size, count, scale, self.coordinate_transformation_mode.data)
-        method, alpha, excludes = self.method.data, self.cubic_alpha.value.data, bool(self.exclude_outside.value.data)
-        return resampling.offsets_of(places, size, method, alpha, exclude_outside=excludes)
+    @property
+    def _all_offsets(self) -> Sequence[int]:
+        """Which pixels around a place may count, as distances from the one before it."""
+        return (0, 1) if self.method.data == "linear" else (-1, 0, 1, 2)
 
-    def _shares(self, place: SSAValue, first: SSAValue, size: int) -> dict[int, SSAValue]:
+    def _offsets(self, axis: "_Axis") -> Sequence[int]:
+        """Those that count for any of the places; all that may, where sizes that are open decide it."""
+        places = self._places(axis)
+        if self._is_between or places is None:
+            return self._all_offsets
+        method, alpha, excludes = self.method.data, self.cubic_alpha.value.data, bool(self.exclude_outside.value.data)
+        return resampling.offsets_of(places, cast("int", axis.size), method, alpha, exclude_outside=excludes)
+
+    def _shares(self, place: SSAValue, first: SSAValue, size: SSAValue) -> dict[int, SSAValue]:
         """The shares of the pixels around a place that may count, not yet a whole."""
         zero = scalars.constant(0, f64)
         shares: dict[int, SSAValue] = {}
-        for offset in (0, 1) if self.method.data == "linear" else (-1, 0, 1, 2):
+        for offset in self._all_offsets:
             pixel = scalars.add(first, scalars.constant(offset, f64))
             distance = scalars.apply(math_dialect.AbsFOp, scalars.subtract(pixel, place))
             share = resampling.share_code(distance, self.method.data, self.cubic_alpha.value.data)
@@ -237,15 +246,11 @@ class Resize2dOp(FuseOp):
                 is_inside = scalars.apply(
                     arith.AndIOp,
                     scalars.compare("greater_equal", pixel, zero),
-                    scalars.compare("less", pixel, scalars.constant(size, f64)),
+                    scalars.compare("less", pixel, size),
                 )
                 share = scalars.select(is_inside, share, zero)
             shares[offset] = share
         return shares
-
-    def _sizes(self, nest: Nest) -> tuple[int, ...]:
-        """Height and width of the operand."""
-        return nest.static(*(nest.shape(0)[self.layout.data.index(letter)] for letter in "HW"))
 
     def _pixel(self, nest: Nest, places: Sequence[Place]) -> SSAValue:
         """The operand's element of the same sample and channel at a height and a width."""
@@ -254,32 +259,35 @@ class Resize2dOp(FuseOp):
             indices[self.layout.data.index(letter)] = place
         return nest.read(0, indices)
 
-    def _scale(self, nest: Nest, axis: int) -> float:
-        """Pixels of the result for one of the operand, along the height (0) or the width (1)."""
-        return self.scales.get_values()[axis] if self.scales else self.size.get_values()[axis] / self._sizes(nest)[axis]
-
-    def _place(self, nest: Nest, at: Index, size: int, count: int, scale: float) -> SSAValue:
-        """Where the result's pixel at an index lies among the `size` pixels of the operand, along one axis."""
-        pixel = _converted(nest.position(at), f64)
+    def _place(self, nest: Nest, at: Index, axis: "_Axis") -> SSAValue:
+        """Where the result's pixel at an index lies among the pixels of the operand, along one axis."""
+        pixel, size, count = _converted(nest.position(at), f64), axis.real_size(nest), axis.real_count(nest)
+        scale = count / size if axis.scale is None else Real(axis.scale)
         return resampling.coordinate_code(pixel, size, count, scale, self.coordinate_transformation_mode.data)
 
-    def _near(self, nest: Nest, axis: int) -> Place:
+    def _places(self, axis: "_Axis") -> npt.NDArray[np.float64] | None:
+        """The same for all pixels; `None` if a size is open."""
+        size, count = axis.size, axis.count
+        if not isinstance(size, int) or not isinstance(count, int):
+            return None
+        scale = count / size if axis.scale is None else axis.scale
+        return resampling.coordinates(size, count, scale, self.coordinate_transformation_mode.data)
+
+    def _near(self, nest: Nest, axis: "_Axis") -> Place:
         """The nearest pixel along the height or the width: by a plain formula, if there is one, else from a table."""
-        size, count, mode = self._sizes(nest)[axis], self.size.get_values()[axis], self.nearest_mode.data
-        transformation, scale = self.coordinate_transformation_mode.data, self._scale(nest, axis)
-        places = resampling.coordinates(size, count, scale, transformation)
-        steps = resampling.as_steps(resampling.nearest_places(places, size, mode), size)
-        at = nest.at[self.layout.data.index("HW"[axis])]
-        if steps is not None:
-            factor, offset, divisor = steps
-            return (at * factor + offset) // divisor
+        mode, places, at = self.nearest_mode.data, self._places(axis), nest.at[axis.place]
+        if places is not None:
+            size = cast("int", axis.size)
+            steps = resampling.as_steps(resampling.nearest_places(places, size, mode), size)
+            if steps is not None:
+                factor, offset, divisor = steps
+                return (at * factor + offset) // divisor
 
         def pixel(inner: Nest) -> SSAValue:
-            place = self._place(inner, inner.at[0], size, count, scale)
-            index = resampling.nearest_code(place, size, mode)
-            return _converted(index, i32)
+            place, last = self._place(inner, inner.at[0], axis), inner.count(axis.size, plus=-1)
+            return _converted(resampling.nearest_code(place, last, mode), i32)
 
-        return nest.read_kept(nest.kept([count], pixel), [at])
+        return nest.read_kept(nest.kept([axis.count], pixel), [at])
 
     def flops(self) -> int | None:
         """Three linear interpolations an element, each a subtraction, a multiplication and an addition; or five cubic.
@@ -290,9 +298,50 @@ class Resize2dOp(FuseOp):
         return None if count is None else count * {"nearest": 0, "linear": 9, "cubic": 40}[self.method.data]
 
 
-def _weighted(values: Sequence[SSAValue], shares: Sequence[SSAValue]) -> SSAValue:
-    """The sum of values by their shares, from the first on."""
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """The height or the width."""
+
+    place: int
+    """Which axis of the layout it is."""
+    size: Size
+    """Pixels of the operand."""
+    count: Size
+    """Pixels of the result."""
+    scale: float | None
+    """Pixels of the result for one of the operand, if it is not the quotient of the two."""
+
+    def real_size(self, nest: Nest) -> Real:
+        """The size as a float."""
+        return _real(nest, self.size)
+
+    def real_count(self, nest: Nest) -> Real:
+        """The count as a float."""
+        return _real(nest, self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tap:
+    """One of the pixels around a place, along one axis."""
+
+    indices: Kept
+    """A table of where it is."""
+    shares: Kept
+    """A table of what it counts."""
+
+    def index(self, nest: Nest, at: Index) -> SSAValue:
+        """Where the pixel is for one pixel of the result."""
+        return nest.read_kept(self.indices, [at])
+
+
+def _weighted(nest: Nest, values: Sequence[SSAValue], taps: Sequence[_Tap], at: Index) -> SSAValue:
+    """The sum of values by their shares at a place, from the first on."""
+    shares = [nest.read_kept(tap.shares, [at]) for tap in taps]
     return reduce(scalars.add, [scalars.multiply(*pair) for pair in zip(values, shares, strict=True)])
+
+
+def _real(nest: Nest, size: Size) -> Real:
+    return Real(float(size)) if isinstance(size, int) else Real(_converted(nest.extent(size), f64))
 
 
 def _converted(x: SSAValue, type: Attribute) -> SSAValue:

@@ -26,12 +26,12 @@ def kept_in(folder: Path, object_for: ObjectFor) -> ObjectFor:
     """
     numbers = count()
 
-    def find(text: str, target: Host, triple: str = "", *, thorough: bool = False) -> bytes:
-        path = folder / sha256(repr((text, target, triple, thorough)).encode()).hexdigest()
+    def find(text: str, target: Host, triple: str = "") -> bytes:
+        path = folder / sha256(repr((text, target, triple)).encode()).hexdigest()
         try:
             return path.read_bytes()
         except FileNotFoundError:
-            code = object_for(text, target, triple, thorough=thorough)
+            code = object_for(text, target, triple)
         # Moved to its name when it is whole: another process may look.
         own = path.with_suffix(f".{os.getpid()}-{next(numbers)}")
         own.write_bytes(code)

@@ -65,20 +65,19 @@ def host() -> Host:
     return Host(llvm.get_host_cpu_name(), ",".join(named))
 
 
-def compile_object(text: str, target: Host | None = None, *, thorough: bool = False) -> bytes:
+def compile_object(text: str, target: Host | None = None) -> bytes:
     """Relocatable object code of a module.
 
     Args:
         text: The module.
         target: The processor it is for; by default that of this process.
-        thorough: Whether LLVM should look for what can be moved out of loops; else only a few passes run.
 
     Raises:
         EngineError: LLVM rejects the text; the message quotes the line.
         MissingFunctionError: The code calls a function that is not in this process.
     """
     note_compilation()
-    code = object_for(text, target or host(), thorough=thorough)
+    code = object_for(text, target or host())
     # (2) LLVM adds calls of its own, and drops declared ones: both lists are looked through.
     for symbol in (*_DECLARED.findall(text), *undefined_symbols(code)):
         if not _is_present(symbol):
@@ -86,26 +85,25 @@ def compile_object(text: str, target: Host | None = None, *, thorough: bool = Fa
     return code
 
 
-def object_for(text: str, target: Host, triple: str = "", *, thorough: bool = False) -> bytes:
+def object_for(text: str, target: Host, triple: str = "") -> bytes:
     """Relocatable object code, which need not run here.
 
     Args:
         text: The module.
         target: The processor.
         triple: Architecture and system as LLVM names them; by default those of this process.
-        thorough: As for `compile_object`.
 
     Raises:
         EngineError: LLVM rejects the text; the message quotes the line.
     """
     machine = _machine(target, triple)
-    return _object_of(_optimised(text, machine, thorough), machine)
+    return _object_of(_optimised(text, machine), machine)
 
 
-def assembly(text: str, target: Host | None = None, *, thorough: bool = False) -> str:
+def assembly(text: str, target: Host | None = None) -> str:
     """Machine code of a module as text, for people."""
     machine = _machine(target or host())
-    return machine.emit_assembly(_optimised(text, machine, thorough))
+    return machine.emit_assembly(_optimised(text, machine))
 
 
 def load(code: bytes, symbols: Sequence[str], imported: Mapping[str, int] | None = None) -> Code:
@@ -142,22 +140,18 @@ def _is_present(symbol: str) -> bool:
     return os.name != "posix" or hasattr(ctypes.CDLL(None), symbol)
 
 
-def _optimised(text: str, machine: Any, thorough: bool) -> Any:
-    """The module after LLVM's O1, or after a few passes.
+def _optimised(text: str, machine: Any) -> Any:
+    """The module after a few passes.
 
-    Maps and rows are written as they should run: for them O3 takes ten times as long and gains nothing, so only what
-    folds, and what makes loops test at their end, is left. Loops are unrolled where the text asks for it.
+    Kernels are written as they should run, with vectors, and without what is computed twice in a block: O3 takes
+    ten times as long as this, O1 three times, and neither gains anything. What is left is what folds, and what makes
+    loops test at their end. Loops are unrolled where the text asks for it.
     """
     module = _parse(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    tuning = llvm.create_pipeline_tuning_options(speed_level=1 if thorough else 3)
-    tuning.loop_vectorization = False  # loops are written with vectors where that pays
-    # What is left in scalars is addresses and rests of loops.
-    tuning.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, tuning)
-    passes = builder.getModulePassManager() if thorough else _few_passes(text)
-    _without_lock("LLVMPY_RunNewModulePassManager")(passes, module, builder)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    _without_lock("LLVMPY_RunNewModulePassManager")(_few_passes(text), module, builder)
     return module
 
 

@@ -20,9 +20,6 @@ from fuse_dialect.loops.program import Refusal, Role
 from fuse_dialect.loops.strip_schedule import Strips, by_function, passed_to
 from fuse_dialect.machines.machine import Machine, Unit
 
-_THOROUGH = frozenset({"contraction", "strips"})
-"""Families whose kernels gain from LLVM's own passes; a convolution runs 1.5 times as fast."""
-
 
 @dataclass(frozen=True, slots=True)
 class EmittedKernel:
@@ -152,7 +149,7 @@ class LLVMBackend:
 
     def object_code(self, emitted: EmittedKernel) -> bytes:
         """The machine code of a kernel, to be loaded or kept."""
-        return compile_object(emitted.ir_text, self.target, thorough=emitted.family in _THOROUGH)
+        return compile_object(emitted.ir_text, self.target)
 
     def _begun(self, emitted: EmittedKernel | Refusal, pool: CompilePool) -> Callable[[], NativeKernel | Refusal]:
         if isinstance(emitted, Refusal):

@@ -226,8 +226,11 @@ class Nest:
         assert len(indices) == len(source.shape), "one index for each axis"
         extents = self.extents
         if any(isinstance(size, str) for size in (*extents, *source.shape)):
+            guarded = {guard.index for guard in guards}
             for index, size in zip(indices, source.shape, strict=True):
-                self._match(index, size)
+                # A guard that is left says that the axes may have other sizes.
+                if not isinstance(index, Index) or simplified(index, extents) not in guarded:
+                    self._match(index, size)
         fill = literal(otherwise, element) if guards else None
         return self._read_of(str(operand), element, indices, guards, fill)
 

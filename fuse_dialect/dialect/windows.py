@@ -163,7 +163,10 @@ class Windows:
             window * stride + tap * step - low
             for window, tap, stride, step, low in zip(at, taps, self.strides, self.dilation, self.low, strict=True)
         ]
-        return indices, [Guard(index, size) for index, size in zip(indices, sizes, strict=True)]
+        # Windows that fit an axis without padding lie inside, whatever its size.
+        may_be_outside = [self.ceil_mode or low + high > 0 for low, high in zip(self.low, self.high, strict=True)]
+        guards = [Guard(index, size) for index, size in zip(indices, sizes, strict=True)]
+        return indices, [guard for guard, is_needed in zip(guards, may_be_outside, strict=True) if is_needed]
 
     def covered(self, sizes: Sequence[int], *, include_padding: bool) -> Array:
         """How many elements each window covers: of the axis alone, or also of its padding.

@@ -15,9 +15,13 @@ With stride s, element q * s + r of the result before cropping is the sum over j
 The convolutions multiply the zeros of their padding with taps, and a zero times an infinity is nan. So a kernel is
 constant and finite, or nothing is padded: results stay what they are, to the last nan. All others in f32, f64 and
 integers, dilated with strides too or with strides greater than the kernel, are a matrix product, which gives for each
-element of the input the block that it adds, and `col2im`, which adds them up. Left alone are sizes that are open, f16
-and bf16, whose blocks would be rounded, and ops whose `fuse.pattern_kind` says how they fuse. Kernels are cut by ops,
-which `fold-constants` computes.
+element of the input the block that it adds, and `col2im`, which adds them up. Left alone are f16 and bf16, whose blocks
+would be rounded, and ops whose `fuse.pattern_kind` says how they fuse. Kernels are cut by ops, which `fold-constants`
+computes.
+
+7. What is padded and cropped at the end of an axis does not depend on its size. So an axis of open size is one of some
+   large size, and slices count from the end. That is so where the op takes any size, none included, and where phases
+   pass between each other without a shape that must be computed.
 
 Source: Shi et al., Is the deconvolution layer the same as a convolutional layer? (arXiv:1609.07009).
 """
@@ -33,6 +37,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
 from fuse_dialect.dialect.constants import constant_of
@@ -42,7 +47,10 @@ from fuse_dialect.dialect.ops.indexing import StridedSliceOp
 from fuse_dialect.dialect.ops.layout import DepthToSpaceOp, ReverseOp, TransposeOp
 from fuse_dialect.dialect.ops.linear_algebra import Col2imOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp
+from fuse_dialect.dialect.places_op import FAR
+from fuse_dialect.dialect.shape_rules import product
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype
+from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.transforms.expansion import Expansion
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
@@ -52,6 +60,9 @@ FEW_CHANNELS = 8
 """Output channels for which a convolution of each phase is slow (6)."""
 MOST_IN_PADDING = 1.5
 """How many products convolutions may take for each that the matrix product takes (6)."""
+
+MANY = 1 << 16
+"""Elements of an axis of open size, for what depends on it (7)."""
 
 _Transposed = Conv2dTransposeOp | Conv3dTransposeOp
 
@@ -92,6 +103,8 @@ class _Axis:
     """Elements of the result."""
     source: int
     """Elements of the input."""
+    is_open: bool
+    """Whether the size is not known, and `MANY` stands for it (7)."""
     reach: tuple[int, ...]
     """For each phase, the distance between its first and its last tap in the input."""
 
@@ -99,16 +112,26 @@ class _Axis:
         """Zeros before and behind the input, for one phase; negative for elements that no tap meets."""
         return self.reach[phase] - self.firsts[phase], self.firsts[phase] + self.count - self.source
 
+    def end(self, place: int, whole: int) -> int:
+        """Where a slice of an axis of `whole` elements ends at a place, counted from its end if it is open (7)."""
+        if not self.is_open:
+            return place
+        return place - whole if place < whole else FAR
+
 
 def _plan(op: _Transposed) -> tuple[_Axis, ...] | None:
     """What is known of the axes, or `None` to leave the op alone."""
-    (_, channels, *sizes), (inputs, outputs, *extent) = op.canonical_shapes()
-    windows = op.windows(tuple(extent))
-    _, _, *grown = (op.result.type.get_shape()[axis] for axis in op.data_axes)
-    known = (channels, inputs, outputs, *sizes, *extent, *grown)
-    if PATTERN_KIND_ATTRIBUTE in op.attributes or DYNAMIC in known or 0 in known:
+    (batch, channels, *given), (inputs, outputs, *extent) = op.canonical_shapes()
+    known = (channels, inputs, outputs, *extent)
+    if PATTERN_KIND_ATTRIBUTE in op.attributes or DYNAMIC in known or 0 in (*known, *given):
         return None
-    strides = windows.strides
+    windows = op.windows(tuple(extent))
+    if DYNAMIC in given and not _takes_any_size(op, windows, batch, given):
+        return None
+    sizes = [MANY if size == DYNAMIC else size for size in given]
+    grown, strides = op.grown(windows, sizes), windows.strides
+    if 0 in grown:
+        return None
     wholes = [
         (low + size - 1) // stride - low // stride + 1
         for low, size, stride in zip(windows.low, grown, strides, strict=True)
@@ -130,10 +153,14 @@ def _plan(op: _Transposed) -> tuple[_Axis, ...] | None:
         each = tuple(-(-(taps - remainder) // stride) for remainder in remainders)
         firsts = tuple(place // stride for place in places)
         count = size // stride if is_exact else wholes[axis]
+        is_open = given[axis] == DYNAMIC
+        # (7) Of no elements a convolution gives no result: one more is computed where there would be none.
+        count += is_open and count == source
         reach = tuple((number - 1) * dilation for number in each)
         crop = 0 if is_exact else low % stride
-        made = _Axis(stride, dilation, remainders, each, firsts, count, crop, size, source, reach)
-        if any(sum(max(0, -pad) for pad in made.padding(phase)) >= source for phase in range(stride)):
+        made = _Axis(stride, dilation, remainders, each, firsts, count, crop, size, source, is_open, reach)
+        least = 0 if made.is_open else source - 1
+        if any(sum(max(0, -pad) for pad in made.padding(phase)) > least for phase in range(stride)):
             return None  # a phase meets no element of the input
         axes.append(made)
     products = prod(axis.count * sum(axis.taps) for axis in axes)
@@ -141,6 +168,23 @@ def _plan(op: _Transposed) -> tuple[_Axis, ...] | None:
         return None  # (6)
     is_padded = any(pad > 0 for axis in axes for phase in range(axis.stride) for pad in axis.padding(phase))
     return None if is_padded and not _is_finite(op.weight) else tuple(axes)
+
+
+def _takes_any_size(op: _Transposed, windows: Windows, batch: int, sizes: Sequence[int]) -> bool:
+    """Whether an op with open spatial sizes is one that (7) is about."""
+    try:
+        op.grown(windows, [0 if size == DYNAMIC else size for size in sizes])
+    except VerifyException:
+        return False
+    # A reshape keeps open sizes in front of the last one, which it computes; of no samples it cannot.
+    *others, _ = [stride for size, stride in zip(sizes, windows.strides, strict=True) if size == DYNAMIC]
+    is_computed = batch != DYNAMIC and all(stride == 1 for stride in others)
+    return _is_square(windows.strides) or prod(windows.strides) == 1 or is_computed
+
+
+def _is_square(strides: Sequence[int]) -> bool:
+    """Whether `depth_to_space` puts phases between each other."""
+    return len(strides) == 2 and strides[0] == strides[1]
 
 
 def _has_blocks(op: _Transposed) -> bool:
@@ -252,7 +296,10 @@ class _Expansion(Expansion):
         pads = [axis.padding(number) for axis, number in zip(self.axes, phase, strict=True)]
         if any(low < 0 or high < 0 for low, high in pads):
             begin = [max(0, -low) for low, _ in pads]
-            end = [axis.source - max(0, -high) for axis, (_, high) in zip(self.axes, pads, strict=True)]
+            end = [
+                axis.end(axis.source - max(0, -high), axis.source)
+                for axis, (_, high) in zip(self.axes, pads, strict=True)
+            ]
             value = self.add(StridedSliceOp(value, begin=begin, end=end, axes=list(range(2, len(pads) + 2))))
         padding = [max(0, low) for low, _ in pads] + [max(0, high) for _, high in pads]
         kind = Conv2dOp if len(self.axes) == 2 else Conv3dOp
@@ -264,7 +311,7 @@ class _Expansion(Expansion):
         strides = [axis.stride for axis in self.axes]
         if prod(strides) == 1:
             return value
-        if len(strides) == 2 and strides[0] == strides[1]:
+        if _is_square(strides):
             return self.add(DepthToSpaceOp(value, block_size=strides[0]))
         batch, channels, *counts = _shape(value)
         rank = len(strides)
@@ -275,7 +322,7 @@ class _Expansion(Expansion):
         pairs = [axis for place in range(rank) for axis in (1 + place, 1 + rank + place)]
         if not all(stride == 1 for stride in strides[:-1]):
             value = self.add(TransposeOp(value, permutation=[0, *pairs, 2 * rank + 1]))
-        grown = [count * stride for count, stride in zip(counts, strides, strict=True)]
+        grown = [product(pair) for pair in zip(counts, strides, strict=True)]
         value = self.reshaped(value, (batch, *grown, outputs))
         return self.add(TransposeOp(value, permutation=[0, rank + 1, *range(1, rank + 1)]))
 
@@ -284,7 +331,7 @@ class _Expansion(Expansion):
         if all(axis.crop == 0 and axis.size == axis.count * axis.stride for axis in self.axes):
             return value
         begin = [axis.crop for axis in self.axes]
-        end = [axis.crop + axis.size for axis in self.axes]
+        end = [axis.end(axis.crop + axis.size, axis.count * axis.stride) for axis in self.axes]
         return self.add(StridedSliceOp(value, begin=begin, end=end, axes=list(range(2, len(self.axes) + 2))))
 
 

@@ -1,5 +1,7 @@
 """A transposed convolution and the convolutions that take its place give the same, also where values are special."""
 
+import re
+from collections.abc import Sequence
 from math import prod
 from random import Random
 
@@ -124,3 +126,62 @@ def test_native_code_is_the_same(seed: int) -> None:
     inputs = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
     module = with_kernel(text, inputs[1])
     assert_sums_of(fd.parse(text), inputs, fd.compile(module, cache=False)(*inputs))
+
+
+def with_open_sizes(text: str, rank: int, is_open: Sequence[bool], *, batch: bool, channels_last: bool) -> str:
+    """The program with `?` for the sizes of the image and of the result that are open."""
+    spatial = range(1, rank + 1) if channels_last else range(2, rank + 2)
+    axes = [axis for axis, own in zip(spatial, is_open, strict=True) if own] + [0] * batch
+
+    def opened(match: re.Match[str]) -> str:
+        sizes = match[1].split("x")
+        for axis in axes:
+            sizes[axis] = "?"
+        return f"tensor<{'x'.join(sizes)}xf32>"
+
+    *images, kernel = re.findall(r"tensor<[^>]*>", text)[:2]
+    kept = text.replace(kernel, "KERNEL") if kernel not in images else text
+    return re.sub(r"tensor<([\dx]*)xf32>", opened, kept).replace("KERNEL", kernel)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_sizes_that_are_open(seed: int) -> None:
+    random = Random(seed)
+    text, shape, kernel = random_program(random)
+    rank = len(shape) - 2
+    is_open, batch, last = [random.random() < 0.7 for _ in range(rank)], random.random() < 0.5, 'C"' in text
+    if shape == kernel:
+        pytest.skip("the kernel cannot be told from the image")
+    rng = np.random.default_rng(seed)
+    w = rng.uniform(-1, 1, kernel).astype(np.float32)
+    text = with_open_sizes(text, rank, is_open, batch=batch, channels_last=last)
+    module = with_kernel(text, w)
+    ExpandTransposedConvolutionsPass().apply(Context(), module)
+    module.verify()
+    program = fd.compile(module, cache=False) if seed % 4 == 0 else None
+    for size in (0, 1, 2, 3, 7):
+        sizes = [batch, *is_open] if last else [batch, False, *is_open]
+        given = [size if own else known for own, known in zip([*sizes, *[False] * last], shape, strict=True)]
+        inputs = [rng.uniform(-1, 1, given).astype(np.float32), w]
+        try:
+            fd.run(fd.parse(text), *inputs)
+        except fd.FuseError:
+            with pytest.raises(fd.FuseError):
+                fd.run(module, *inputs)
+            continue
+        assert_sums_of(fd.parse(text), inputs, fd.run(module, *inputs))
+        if program is not None:
+            assert_sums_of(fd.parse(text), inputs, program(*inputs))
+
+
+def test_an_image_of_any_size_is_a_convolution() -> None:
+    for taps, padding in ((2, 0), (4, 1)):
+        x, y = "tensor<?x3x?x?xf32>", "tensor<?x8x?x?xf32>"
+        w = f"tensor<3x8x{taps}x{taps}xf32>"
+        text = f"""func.func @main(%x: {x}, %w: {w}) -> {y} {{
+          %y = fuse.conv2d_transpose %x, %w, strides = [2, 2], padding = {[padding] * 4} : ({x}, {w})
+          return %y : {y}
+        }}"""
+        module = with_kernel(text, np.ones((3, 8, taps, taps), np.float32))
+        ExpandTransposedConvolutionsPass().apply(Context(), module)
+        assert "fuse.depth_to_space" in str(module)

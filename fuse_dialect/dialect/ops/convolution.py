@@ -313,10 +313,15 @@ class ConvTransposeOp(WindowedProductOp, ABC):
         groups = require_positive(self.groups.value.data, "groups")
         quotient(channels, groups, "input channels")
         unify(channels, inputs, "input channels and channels of 'weight'")
-        grown = self._grown(self.windows(tuple(extent)), sizes)
+        grown = self.grown(self.windows(tuple(extent)), sizes)
         return (with_shape(self.input.type, self.in_layout((batch, product((outputs, groups)), *grown))),)
 
-    def _grown(self, windows: Windows, sizes: Sequence[int]) -> Shape:
+    def grown(self, windows: Windows, sizes: Sequence[int]) -> Shape:
+        """Spatial sizes of the result for those of the input.
+
+        Raises:
+            VerifyException: The padding cuts off more than there is.
+        """
         extra = integer_list(self.output_padding, len(sizes), "output_padding", least=0)
         grown: list[int] = []
         for axis, size in enumerate(sizes):
@@ -336,7 +341,7 @@ class ConvTransposeOp(WindowedProductOp, ABC):
         x, w = self.canonical(*operands)
         groups, windows = self.groups.value.data, self.windows(w.shape[2:])
         sizes, extent = x.shape[2:], w.shape[2:]
-        grown = self._grown(windows, sizes)
+        grown = self.grown(windows, sizes)
         full = tuple(low + size + high for low, size, high in zip(windows.low, grown, windows.high, strict=True))
         kernel = w.reshape(groups, w.shape[0] // groups, product(w.shape[1:])).swapaxes(1, 2)
         added = kernel @ x.reshape(len(x), groups, w.shape[0] // groups, product(sizes))

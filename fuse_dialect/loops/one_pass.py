@@ -16,6 +16,8 @@ and what was added before is corrected to it.
 7. Weights, what a product multiplies with its columns, are stored for a block, once for all who read them.
 8. Stages without columns that need no total run before all blocks, the *opening*; the others after them, the *closing*.
    A row without columns is what its stages make of nothing.
+9. A block of which a mask hides everything from all rows of a strip is left out: a stage looks at the mask first
+   (`hidden_blocks`).
 
 Source: online softmax as in `cascades`, and the blocks of keys of FlashAttention (arXiv:2205.14135).
 """
@@ -27,6 +29,7 @@ from fuse_dialect.counts import Size
 from fuse_dialect.loops.bodies import body_over, moved, reads
 from fuse_dialect.loops.cascades import Rule, Split, cascade_of
 from fuse_dialect.loops.grouping import parallel_sizes
+from fuse_dialect.loops.hidden_blocks import counting_stage
 from fuse_dialect.loops.indices import Index, loop
 from fuse_dialect.loops.pass_parts import (
     COMBINE,
@@ -81,6 +84,8 @@ class OnePass:
     """How many leading axes all stages share."""
     columns: Size
     opening: tuple[Stage, ...]
+    counting: Stage | None
+    """What says for each row whether something of a block counts (9)."""
     block: tuple[Stage, ...]
     closing: tuple[Stage, ...]
     states: tuple[State, ...]
@@ -207,6 +212,7 @@ class _Writer:
             elif stage in self.parts.late:
                 closing.append(stage)
         states = tuple(State(f"{name}.old", f"{name}.new") for name in self.splits)
+        counting = self._counting()
         buffers = tuple(
             replace(buffer, shape=(*buffer.shape[:-1], self.width), role=Role.RESULT)
             if buffer.name in self.in_block
@@ -218,12 +224,31 @@ class _Writer:
             self.parts.rows,
             self.parts.columns,
             tuple(opening),
+            counting,
             tuple(self.block),
             tuple(closing),
             states,
             frozenset(self.in_block),
             tuple(self.added.values()),
         )
+
+    def _counting(self) -> Stage | None:
+        """The stage that looks whether a block counts (9); it needs a maximum, and all others to be sums."""
+        sums = [split for split in self.splits.values() if split.combiner is Combiner.ADD]
+        maxima = [self.splits[name].stage for name in self.maxima]
+        if len(maxima) != 1 or len(sums) + 1 != len(self.splits):
+            return None
+        is_product = [len(split.stage.axes) > self.parts.rows + 1 for split in sums]
+        others = [
+            self._weights_of(split) if product else split.stage.body
+            for split, product in zip(sums, is_product, strict=True)
+        ]
+        feeding = {stage.buffer: stage for stage in self.parts.feeding}
+        names = "counts", f"{maxima[0].buffer}.old"
+        found = counting_stage(maxima[0], feeding, others, self.parts.rows, names)
+        if found is not None:
+            self._add("counts", [axis.size for axis in self.rows], Role.RESULT)
+        return found
 
     def _add(self, name: str, shape: Sequence[Size], role: Role = Role.LOCAL) -> str:
         self.added[name] = Buffer(name, self.element, tuple(shape), role)

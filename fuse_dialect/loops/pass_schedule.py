@@ -10,6 +10,8 @@ steps of strips (`strip_schedule`):
 4. Loops over columns and loops over anything else are steps of their own: a block bounds the former.
 5. Few rows, and columns that are contiguous along the sums: scores are sums in loops.
 6. Rows of open number may be one, as those of a decoder are that takes prompts, too: there is code for that beside.
+7. The first step of a block says which rows it counts for, if the program has a mask; if for none, the others are left
+   out.
 """
 
 from collections.abc import Sequence
@@ -110,7 +112,8 @@ class _Scheduler:
         """
         plan = self.plan
         parts: list[list[_Chosen]] = []
-        for part in (plan.opening, plan.block, plan.closing):
+        counting = () if plan.counting is None else (plan.counting,)
+        for part in (plan.opening, counting, plan.block, plan.closing):
             groups = self._groups(part)
             steps = [self._step(group) for group in groups]
             parts.append([step for step in steps if step is not None])
@@ -127,7 +130,8 @@ class _Scheduler:
         groups: list[list[Stage]] = []
         kind: tuple[bool, bool] | None = None
         for stage in stages:
-            own = self._contraction(stage) is not None, stages is self.plan.block and self._is_along(stage)
+            is_block = stages is not self.plan.opening and stages is not self.plan.closing
+            own = self._contraction(stage) is not None, is_block and self._is_along(stage)
             if own == kind and not own[0]:
                 groups[-1].append(stage)
             else:
@@ -238,8 +242,9 @@ class _Scheduler:
                 steps.append(LoopStep(step[0], step[1], place.taken(step[1].workspace_bytes), step[2]))
         if place.end > MOST_BYTES:
             return None
-        begin = len(parts[0])
-        blocks = Blocks(self.plan.columns, BLOCK, begin, begin + len(parts[1]))
+        begin, counting = len(parts[0]), len(parts[1])
+        counts = self.plan.counting.buffer if counting and self.plan.counting is not None else ""
+        blocks = Blocks(self.plan.columns, BLOCK, begin, begin + counting + len(parts[2]), counts)
         return Strips(product(outer), rows, height, passed, tuple(steps), place.end, {}, None, blocks)
 
     def _is_state(self, name: str) -> bool:

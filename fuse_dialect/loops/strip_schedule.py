@@ -76,6 +76,8 @@ class Blocks:
     """Number of the first step that runs for each block; those before run before all blocks."""
     end: int
     """Number of the first step that runs after them."""
+    counts: str = ""
+    """What the first of these steps passes, if that says for each row whether the block counts: 0 if not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@
 5. A part packs columns when it comes to an outer point, and keeps them for the strips that follow.
 6. Where columns are taken in blocks, what has columns has room for one block, and its address is that of column 0. Two
    totals of a state change places after each block.
+7. The first step of a block may say which rows it counts for. If for none, totals stay where they are.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.assembler.values import I8, I64, VOID, Value
+from fuse_dialect.backends.assembler.values import I1, I8, I32, I64, VOID, Value, constant
 from fuse_dialect.backends.backend import symbols_of
 from fuse_dialect.backends.llvm.contractions.gemm import write_block_gemm, write_strip_gemm
 from fuse_dialect.backends.llvm.intervals import interval_of, step_interval
@@ -115,10 +116,39 @@ def _run_blocks(
         inner = steps[blocks.begin : blocks.end]
         for step in inner:
             _store_sizes(f, step, {BLOCK_FIRST: loop.index, BLOCK_STOP: stop})
-        _run(f, inner, rows)
-        loop.following = [f.subtract(f.i64(1), is_odd)]
+
+        def take(steps: Sequence[_Written] = inner) -> list[Value]:
+            _run(f, steps, rows)
+            return [f.subtract(f.i64(1), is_odd)]
+
+        if blocks.counts:
+
+            def look(step: _Written = inner[0]) -> list[Value]:
+                _run(f, [step], rows)
+                return [_some_row_counts(frame, strips, blocks.counts, f.subtract(rows[1], rows[0]))]
+
+            # Of columns that are one block nothing is left out, but by rows that see nothing.
+            is_alone = f.compare("sle", columns, f.i64(blocks.width))
+            (counts,) = f.either(is_alone, lambda: [constant(I1, 1)], look)
+            loop.following = f.either(counts, lambda: take(inner[1:]), lambda: [is_odd])
+        else:
+            loop.following = take()
     _place(frame, strips, steps, rows[0], None, loop.carried[0])
     _run(f, steps[blocks.end :], rows)
+
+
+def _some_row_counts(frame: Frame, strips: Strips, counts: str, rows: Value) -> Value:
+    """Whether a block counts for some row of a strip (7)."""
+    f = frame.f
+    f.comment("a block that a mask hides from all rows of a strip is left out")
+    (passed,) = [each for each in strips.passed if each.buffer == counts]
+    # A number is 0 if all its bits are.
+    type = I64 if passed.row_bytes == I64.bits // 8 else I32
+    start = f.offset(frame.workspace, f.i64(passed.offset), I8)
+    with f.loop(f.i64(0), rows, carried=[constant(type, 0)], hints=["unroll.disable"]) as loop:
+        row = f.load(type, f.offset(start, loop.index, type))
+        loop.following = [f.binary("or", loop.carried[0], row)]
+    return f.compare("ne", loop.carried[0], constant(type, 0))
 
 
 def _written(request: Request, number: int, strips: Strips) -> _Written:

@@ -10,6 +10,8 @@
 5. What a function calls is declared once for the module, whoever calls it first.
 6. Integers and addresses that were computed in the same block before are not computed again: a third of the lines of a
    convolution, which LLVM would read first, and then find out the same.
+7. Which numbers were added to a value is known, so that addresses at known distances from each other are one address
+   and these distances: see `parts`, `moved` and `stepped`.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -150,6 +152,8 @@ class Function:
         self._count = 0
         self._known: dict[str, Value] = {}
         """Of this block, by instruction (6)."""
+        self._sums: dict[str, tuple[Value, int]] = {}
+        """Values that are others plus a number, by name (7)."""
 
     def interleaved(self, writers: Sequence[Callable[[], Written]]) -> list[Written]:
         """What each writer gives; their instructions take turns, unless one of them writes several blocks.
@@ -221,7 +225,19 @@ class Function:
             return index_constant(total) if lhs.type is I64 else constant(lhs.type, total)
         if lhs.number == 0:
             return rhs
-        return lhs if rhs.number == 0 else self._once(lhs.type, f"add nsw {lhs}, {rhs.text}", "i")
+        if rhs.number == 0:
+            return lhs
+        total = self._once(lhs.type, f"add nsw {lhs}, {rhs.text}", "i")
+        if lhs.type is I64 and (lhs.number is not None or rhs.number is not None):
+            (one, first), (other, second) = self.parts(lhs), self.parts(rhs)
+            self._sums[total.text] = (one if rhs.number is not None else other, first + second)
+        return total
+
+    def parts(self, value: Value) -> tuple[Value, int]:
+        """An i64 as a sum of a value and the numbers that were added to it (7)."""
+        if value.number is not None:
+            return self.i64(0), value.number
+        return self._sums.get(value.text, (value, 0))
 
     def subtract(self, lhs: Value, rhs: Value) -> Value:
         """`lhs - rhs`, which does not wrap."""
@@ -330,6 +346,19 @@ class Function:
         if index.number == 0 and not index.type.lanes:
             return pointer
         return self._once(PTR.wide(index.type.lanes), f"getelementptr inbounds {element}, {pointer}, {index}", "p")
+
+    def moved(self, pointer: Value, index: Value, distance: int, element: Type) -> Value:
+        """The address of the element at `index + distance`, of which neighbours share all but the distance (7)."""
+        if index.number is not None:
+            return self.offset(pointer, self.i64(index.number + distance), element)
+        # Where the first address lies is not known, so neither says that it is in the array.
+        start = self._once(PTR, f"getelementptr {element}, {pointer}, {index}", "p")
+        return self._once(PTR, f"getelementptr {element}, {start}, {self.i64(distance)}", "p") if distance else start
+
+    def stepped(self, pointer: Value, steps: Value, stride: int, element: Type) -> Value:
+        """The address of the element `steps * stride` further on; see `moved`."""
+        start, number = self.parts(steps)
+        return self.moved(pointer, self.multiply(start, self.i64(stride)), number * stride, element)
 
     def load(self, type: Type, pointer: Value, align: int = 0) -> Value:
         """Read a scalar or a vector; `align` in bytes, by default that of an element."""

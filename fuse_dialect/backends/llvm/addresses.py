@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.assembler.values import I64, Value, constant, lanes
+from fuse_dialect.backends.assembler.values import I64, Type, Value, constant, lanes
 from fuse_dialect.backends.llvm.kernel import Frame, Point
 from fuse_dialect.counts import Size
 from fuse_dialect.loops.indices import Atom, Guard, Index, Loop, Quotient, range_of
@@ -39,15 +39,22 @@ class Addresses:
     def index(self, index: Index) -> Value:
         """The value of an index, as i64: a vector if it depends on the vector axis."""
         place = index_place(index, len(self.sizes))
-        base, offsets = self.position(place, lambda _: self.f.i64(0))
-        if offsets is None:
-            return base
-        return self.f.add(self.f.splat(base, self.lanes), offsets)
+        f = self.f
+        base, known, offsets = self.position(place, lambda _: f.i64(0))
+        base = f.add(base, f.i64(known))
+        return base if offsets is None else f.add(f.splat(base, self.lanes), offsets)
 
-    def position(self, place: Place, computed: Callable[[int], Value]) -> tuple[Value, Value | None]:
-        """The value of a place, as a scalar and, if it differs from lane to lane, a vector to add to it."""
+    def address(
+        self, buffer: str, place: Place, computed: Callable[[int], Value], element: Type
+    ) -> tuple[Value, Value | None]:
+        """Where a place in a buffer is: that of lane 0 and, if lanes do not all have that, elements from there."""
+        base, known, offsets = self.position(place, computed)
+        return self.f.moved(self.frame.pointers[buffer], base, known, element), offsets
+
+    def position(self, place: Place, computed: Callable[[int], Value]) -> tuple[Value, int, Value | None]:
+        """The value of a place: a scalar, a number and, if it differs from lane to lane, a vector to add to it."""
         f, frame = self.f, self.frame
-        base = frame.place(place, self.point)
+        base, known = frame.place(place, self.point)
         parts: list[Value] = []
         # The frame's part is that of lane 0; lanes differ by the stride of their axis.
         if self.vector is not None and self.lanes and (stride := place.strides[self.vector]).terms:
@@ -66,11 +73,11 @@ class Addresses:
             else:
                 base = f.add(base, f.multiply(value, frame.count(stride)))
         if not parts:
-            return base, None
+            return base, known, None
         total = parts[0]
         for part in parts[1:]:
             total = f.add(total, part)
-        return base, total
+        return base, known, total
 
     def guard(self, guards: Sequence[Guard]) -> Value:
         """Whether all guards hold: an i1, a vector if one of them differs from lane to lane."""

@@ -62,18 +62,28 @@ class Frame:
             total = f.add(total, term)
         return total
 
-    def place(self, place: Place, point: Point) -> Value:
-        """The flat part of a place at a point, in elements; axes that the point lacks count as 0."""
-        f, total = self.f, self.count(place.constant)
+    def place(self, place: Place, point: Point) -> tuple[Value, int]:
+        """The flat part of a place at a point, in elements; axes that the point lacks count as 0.
+
+        Returns:
+            What is not known of it, and a number to add to that.
+        """
+        f = self.f
+        total, known = f.parts(self.count(place.constant))
         for axis, stride in enumerate(place.strides):
             if stride.terms and axis in point:
+                start, number = f.parts(point[axis])
+                if (factor := stride.number) is None:
+                    start, number, factor = point[axis], 0, 0
                 # In this order LLVM finds what neighbours share: sums that differ in their last terms alone.
-                total = f.add(f.multiply(point[axis], self.count(stride)), total)
-        return total
+                total = f.add(f.multiply(start, self.count(stride)), total)
+                known += number * factor
+        return total, known
 
     def address(self, buffer: str, place: Place, point: Point) -> Value:
         """Where the element of a buffer at a flat place is."""
-        return self.f.offset(self.pointers[buffer], self.place(place, point), memory_type(self.buffers[buffer].element))
+        index, distance = self.place(place, point)
+        return self.f.moved(self.pointers[buffer], index, distance, memory_type(self.buffers[buffer].element))
 
     def share(self, total: Value, unit: int = 1) -> tuple[Value, Value]:
         """The part's share of `total` iterations: first and last plus one, in whole units but for the end."""

@@ -78,14 +78,12 @@ class Reader:
         """What a read gives that goes to a place; `values` are those of the body, for computed indices."""
         at = self.addresses
         f = at.f
-        base, offsets = at.position(place, values.__getitem__)
+        start, offsets = at.address(read.buffer, place, values.__getitem__, memory_type(read.element))
         same, different = at.guards(read.guards)
-        pointer = at.frame.pointers[read.buffer]
         # (2) Nothing differs from lane to lane: one element, which who needs lanes spreads.
         if offsets is None and different is None:
-            return self._read_scalar(read, f.offset(pointer, base, memory_type(read.element)), same)
+            return self._read_scalar(read, start, same)
         type = memory_type(read.element, at.lanes)
-        start = f.offset(pointer, base, type.scalar)
         # (3) What a load leaves out it fills: where a guard fails with what the read gives there, elsewhere anyhow.
         fill = self._fill(read, type)
 
@@ -105,8 +103,7 @@ class Reader:
     def address(self, buffer: str, place: Place) -> Value:
         """Where the first lane's element is."""
         at = self.addresses
-        base, _ = at.position(place, _nothing_computed)
-        return at.f.offset(at.frame.pointers[buffer], base, memory_type(at.frame.buffers[buffer].element))
+        return at.address(buffer, place, _nothing_computed, memory_type(at.frame.buffers[buffer].element))[0]
 
     def store(self, value: Value, buffer: str, place: Place, *, streams: bool = False) -> None:
         """Write a result; past the caches if it `streams`, then vectors are aligned."""
@@ -118,8 +115,7 @@ class Reader:
         assert stored.type.scalar == memory_type(element), (
             f"{value.type.element} does not go into an array of {element}"
         )
-        base, offsets = at.position(place, _nothing_computed)
-        pointer = f.offset(at.frame.pointers[buffer], base, stored.type.scalar)
+        pointer, offsets = at.address(buffer, place, _nothing_computed, stored.type.scalar)
         if not at.lanes:
             f.store(stored, pointer)
         elif self._is_side_by_side(place):
@@ -139,10 +135,9 @@ class Reader:
         known = replace(self, addresses=replace(at, lanes=0), mask=None)
         where = known.read(Read(target.places, target.indices, "i64"), {})
         stride = array_strides(held.shape)[target.depth - 1]
-        base, _ = at.position(place, _nothing_computed)
         type = to_memory(f, value).type
-        offset = f.add(base, f.multiply(where, at.frame.count(stride)))
-        pointer = f.offset(at.frame.pointers[buffer], offset, type.scalar)
+        start, _ = at.address(buffer, place, _nothing_computed, type.scalar)
+        pointer = f.offset(start, f.multiply(where, at.frame.count(stride)), type.scalar)
         if target.combination is not None:
             fill = self._fill(Read(buffer, (), held.element.removeprefix("u")), type)
             old = f.load(type, pointer) if self.mask is None else f.masked_load(type, pointer, self.mask, fill)

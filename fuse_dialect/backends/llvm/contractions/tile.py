@@ -283,7 +283,7 @@ class _Tile:
     def _step(self, a: Value, b: Value, k: Value, sums: Sequence[Value]) -> tuple[Value, ...]:
         f, shape, walk, scalar = self.f, self.shape, self.tiles.walk, self.tiles.sum_type
         step = shape.width if walk.panel_step is None else walk.panel_step
-        panel = f.offset(b, f.multiply(k, f.i64(step)), scalar)
+        panel = f.stepped(b, k, step, scalar)
         # (1) Vectors of the columns stay in registers while one element of each row is spread over all lanes.
         vectors = [self._panel_vector(panel, v) for v in range(shape.vectors)]
         self._prefetch_factors(a, panel, k)
@@ -292,7 +292,7 @@ class _Tile:
     def _products(self, a: Value, k: Value, vectors: Sequence[Value], sums: Sequence[Value]) -> tuple[Value, ...]:
         """The sums, and the products with the vectors of one point of the last reduced axis."""
         f, shape, walk, scalar = self.f, self.shape, self.tiles.walk, self.tiles.sum_type
-        first = f.offset(a, f.multiply(k, f.i64(walk.step)), scalar)
+        first = f.stepped(a, k, walk.step, scalar)
         result: list[Value] = []
         for row in range(shape.rows):
             distance = row // shape.grid[1] * walk.rows[0] + row % shape.grid[1] * walk.rows[1]

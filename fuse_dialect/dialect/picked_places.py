@@ -52,6 +52,23 @@ def position_in(nest: Nest, at: Sequence[Index], sizes: Sequence[Size]) -> SSAVa
     return place
 
 
+def unfolded(nest: Nest, place: SSAValue, sizes: Sequence[Size]) -> list[SSAValue]:
+    """The indices of the element of an array of these sizes that has a place in row-major order."""
+    places: list[SSAValue] = []
+    for size in reversed(sizes):
+        places.insert(0, scalars.apply(arith.RemSIOp, place, nest.count(size)))
+        place = scalars.apply(arith.DivSIOp, place, nest.count(size))
+    return places
+
+
+def place_in_order(nest: Nest, axis: int, *, is_ascend: bool) -> SSAValue:
+    """For the element of `nest.at` the place of the one that comes there when the line of operand 0 is sorted."""
+    point = nest.reduced(*nest.counted(nest.shape(0)[axis]))
+    element = nest.read(0, [*nest.at[:axis], point, *nest.at[axis + 1 :]])
+    key = scalars.order_key(element, unsigned=is_unsigned(nest.type_of(0)), is_ascend=is_ascend)
+    return nest.place_in_order(axis, key)
+
+
 def is_outside(nest: Nest, wanted: SSAValue, size: Size) -> SSAValue:
     """Whether an index names no element of an axis, counted from either end."""
     if isinstance(size, int):

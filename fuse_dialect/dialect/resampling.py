@@ -94,6 +94,15 @@ def coordinate_code(pixel: SSAValue, size: Real, count: Real, scale: Real, mode:
             return centred().code
 
 
+def cropped_code(pixel: SSAValue, size: Real, count: Real, start: float, end: float) -> SSAValue:
+    """`cropped_coordinates` for one `pixel` of `count`, as scalar code on f64."""
+    at, last = Real(pixel), size - 1
+    spread = count.choose(
+        "equal", 1, last * (start + end) / 2, lambda: last * start + at * (end - start) * last / (count - 1)
+    )
+    return spread.code
+
+
 def nearest_places(places: npt.NDArray[np.float64], size: int, mode: str) -> npt.NDArray[np.int64]:
     """The pixels among `size` that are nearest to `places`; `mode` is one of `NEAREST_MODES`."""
     match mode:

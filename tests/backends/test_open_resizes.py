@@ -32,12 +32,15 @@ def resized_like(layout: str, element: str, properties: str) -> str:
 
 
 def random_properties(rng: Random) -> str:
-    method, mode = rng.choice(["nearest", "linear", "cubic"]), rng.choice(COORDINATE_MODES[:-1])
+    method, mode = rng.choice(["nearest", "linear", "cubic"]), rng.choice(COORDINATE_MODES)
     properties = [f'method = "{method}"', f'coordinate_transformation_mode = "{mode}"']
     properties.append(f'nearest_mode = "{rng.choice(NEAREST_MODES)}"')
     if method != "nearest" and rng.random() < 0.3:
         properties.append("exclude_outside = true")
+    if mode == "tf_crop_and_resize":
+        properties.append("roi = [0.1, -0.5, 1.2, 0.75]")
     if rng.random() < 0.4:
+        properties.append(f"antialias = {rng.choice(['true', 'false'])}")
         properties.append(f"scales = [{rng.choice([2.0, 0.5, 1.0, 1.3])}, {rng.choice([2.0, 0.5, 3.0])}]")
     return ", ".join(properties)
 
@@ -51,9 +54,10 @@ def test_a_resize_to_sizes_that_come_with_the_inputs(seed: int) -> None:
     random, rng = Random(seed), np.random.default_rng(seed)
     layout, element = random.choice(["NCHW", "NHWC"]), random.choice(list(TYPES))
     text = resized_like(layout, element, random_properties(random))
+    covers = "antialias = true" in text and 'method = "nearest"' not in text
     module = fd.parse(text)
     program = fd.compile(module, threads=1 + seed % 2, cache=False)
-    assert families(program, "resize") == ["map"], text
+    assert families(program, "resize") == ["rows" if covers else "map"], text
     for batch in (0, 1, 2, 1, 2):
         sizes = [[random.choice(SIZES) for _ in "HW"] for _ in range(2)]
         shapes = [(batch, 3, *size) if layout == "NCHW" else (batch, *size, 3) for size in sizes]
@@ -78,6 +82,38 @@ def test_an_image_of_open_size_at_a_given_resolution(method: str) -> None:
     for height, width in ((4, 5), (1, 1), (9, 2), (7, 2)):
         x = np.random.default_rng(height).standard_normal((2, 3, height, width)).astype(np.float32)
         np.testing.assert_allclose(program(x)[0], fd.run(module, x)[0], 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_parts_of_an_image_and_pixels_that_a_smaller_one_covers(seed: int) -> None:
+    random, rng = Random(seed), np.random.default_rng(seed)
+    layout, element, is_open = random.choice(["NCHW", "NHWC"]), random.choice(list(TYPES)), seed % 3 == 0
+    method, covers = random.choice(["nearest", "linear", "cubic"]), random.random() < 0.6
+    properties = [f'layout = "{layout}", method = "{method}", antialias = {str(covers).lower()}']
+    if seed % 2:
+        roi = [random.choice([-0.5, 0.0, 0.3]), random.choice([0.0, 0.25]), random.choice([0.6, 1.4]), 1.0]
+        properties.append(f'coordinate_transformation_mode = "tf_crop_and_resize", roi = {roi}')
+        properties.append("extrapolation_value = -2.5")
+    if covers and (is_open or random.random() < 0.5):
+        properties.append(f"scales = [{random.choice([0.5, 0.3])}, {random.choice([0.4, 2.0])}]")
+    if method != "nearest" and random.random() < 0.3:
+        properties.append("exclude_outside = true")
+    size, source = [random.choice([1, 3, 7]) for _ in "HW"], [random.choice([5, 8, 13]) for _ in "HW"]
+    types = [
+        f"tensor<2x3x{pair}x{element}>" if layout == "NCHW" else f"tensor<2x{pair}x3x{element}>"
+        for pair in ("?x?" if is_open else f"{source[0]}x{source[1]}", f"{size[0]}x{size[1]}")
+    ]
+    text = f"""func.func @main(%x: {types[0]}) -> {types[1]} {{
+      %y = fuse.resize2d %x, size = {size}, {", ".join(properties)} : ({types[0]}) -> {types[1]}
+      return %y : {types[1]}
+    }}"""
+    module = fd.parse(text)
+    program = fd.compile(module, cache=False)
+    assert "numpy" not in families(program, "resize"), text
+    shape = (2, 3, *source) if layout == "NCHW" else (2, *source, 3)
+    x, limit = rng.standard_normal(shape).astype(TYPES[element]), TOLERANCE[element]
+    (expected,), (got,) = fd.run(module, x), program(x)
+    np.testing.assert_allclose(got, expected, limit, limit, err_msg=text, strict=True)
 
 
 def scaled() -> ModuleOp:

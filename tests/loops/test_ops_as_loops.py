@@ -25,7 +25,7 @@ WITHOUT_LOOPS = {
             *("dyn_strided_slice", "dyn_tile", "dyn_topk"),
         )
     },
-    "fuse.deformable_conv2d": "places are data",
+    "fuse.deformable_conv2d": "one kernel of it is slower than NumPy, which multiplies matrices",
     "fuse.det": "each step of the elimination needs the one before",
     "fuse.dft": "a fast transform is no loop over elements",
     **{f"fuse.{name}": "a fast transform is no loop over elements" for name in ("fft", "rfft", "irfft")},

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
@@ -24,7 +23,15 @@ from fuse_dialect.dialect.fields import (
 )
 from fuse_dialect.dialect.loops import Nest, Place
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.picked_places import any_outside, bounded, in_range, index_at, is_outside, repeated
+from fuse_dialect.dialect.picked_places import (
+    any_outside,
+    bounded,
+    in_range,
+    index_at,
+    is_outside,
+    repeated,
+    unfolded,
+)
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
@@ -196,12 +203,8 @@ class TakeOp(PickOp):
         if self.axis is not None:
             place = in_range(nest, wanted, sizes[axis], wraps=self.mode.data == "wrap")
             return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + rank :]])
-        places: list[SSAValue] = []
         place = in_range(nest, wanted, *sizes, wraps=self.mode.data == "wrap")
-        for size in reversed(sizes):
-            places.insert(0, scalars.apply(arith.RemSIOp, place, nest.count(size)))
-            place = scalars.apply(arith.DivSIOp, place, nest.count(size))
-        return nest.read(0, places)
+        return nest.read(0, unfolded(nest, place, sizes))
 
 
 @irdl_op_definition

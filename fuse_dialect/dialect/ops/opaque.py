@@ -17,7 +17,7 @@ from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, real, string, tensor_operand, tensor_result
 from fuse_dialect.dialect.loops import Nest, Piece, Updates
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.picked_places import any_outside, position_in
+from fuse_dialect.dialect.picked_places import any_outside, place_in_order, position_in
 from fuse_dialect.dialect.shape_rules import (
     one_of,
     require_float,
@@ -33,7 +33,6 @@ from fuse_dialect.dialect.types import (
     element_dtype,
     integer_type,
     is_float,
-    is_unsigned,
     normalize_axis,
     require_rank,
     require_same_element,
@@ -80,14 +79,6 @@ class LineOp(FuseOp, ABC):
         require_numbers(self.input.type)
         return normalize_axis(axis, self.input.type.get_num_dims())
 
-    def places_in_order(self, nest: Nest, axis: int, *, is_ascend: bool) -> SSAValue:
-        """For the element of `nest.at` the place of the one that comes there when the line is sorted, as i64."""
-        axis = self.line_axis(axis)
-        point = nest.reduced(*nest.counted(nest.shape(0)[axis]))
-        element = nest.read(0, [*nest.at[:axis], point, *nest.at[axis + 1 :]])
-        key = scalars.order_key(element, unsigned=is_unsigned(self.input.type), is_ascend=is_ascend)
-        return nest.place_in_order(axis, key)
-
     def comparisons(self, axis: int) -> int | None:
         """Comparisons of a merge sort: n * ceil(log2 n) for each line of n elements."""
         count = element_count(self.input.type)
@@ -133,7 +124,7 @@ class SortOp(LineOp):
     def loops(self, nest: Nest) -> SSAValue:
         """The places of the elements in order, and what is there."""
         axis = self.line_axis(self.axis.value.data)
-        place = self.places_in_order(nest, axis, is_ascend=bool(self.is_ascend.value.data))
+        place = place_in_order(nest, axis, is_ascend=bool(self.is_ascend.value.data))
         return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + 1 :]])
 
     def flops(self) -> int | None:
@@ -182,7 +173,8 @@ class ArgsortOp(LineOp):
 
     def loops(self, nest: Nest) -> SSAValue:
         """The places of the elements in order."""
-        place = self.places_in_order(nest, self.axis.value.data, is_ascend=bool(self.is_ascend.value.data))
+        axis = self.line_axis(self.axis.value.data)
+        place = place_in_order(nest, axis, is_ascend=bool(self.is_ascend.value.data))
         return scalars.convert(place, self.result.type.element_type, unsigned_source=False, unsigned_target=False)
 
     def flops(self) -> int | None:
@@ -235,7 +227,7 @@ class TopkOp(LineOp):
     def loops(self, nest: Nest) -> SSAValue:
         """The first places of the elements in order, or what is there."""
         axis = self.line_axis(self.axis.value.data)
-        place = self.places_in_order(nest, axis, is_ascend=bool(self.is_ascend.value.data))
+        place = place_in_order(nest, axis, is_ascend=bool(self.is_ascend.value.data))
         return place if nest.result else nest.read(0, [*nest.at[:axis], place, *nest.at[axis + 1 :]])
 
     def flops(self) -> int | None:

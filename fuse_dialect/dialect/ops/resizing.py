@@ -45,6 +45,7 @@ from fuse_dialect.dialect.types import (
     with_shape,
 )
 from fuse_dialect.loops.indices import Index
+from fuse_dialect.loops.program import Combiner
 from fuse_dialect.loops.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -152,13 +153,91 @@ class Resize2dOp(FuseOp):
 
         The size of the result is that of the nest: `dyn_resize2d` has these loops, too.
         """
-        if self.antialias.value.data or self.roi is not None:
-            raise LoopFormError("has no loop form for these properties")
-        height, width = (self._axis(nest, letter) for letter in "HW")
-        if any(isinstance(axis.count, int) and axis.count > MOST_PLACES for axis in (height, width)):
+        height, width = axes = [self._axis(nest, letter) for letter in "HW"]
+        if nest.is_for_kernel and any(isinstance(axis.count, int) and axis.count > MOST_PLACES for axis in axes):
             raise LoopFormError(f"has more than {MOST_PLACES} pixels along an axis")
         if self.method.data == "nearest":
-            return self._pixel(nest, [self._near(nest, axis) for axis in (height, width)])
+            value = self._pixel(nest, [self._near(nest, axis) for axis in axes])
+        elif self.antialias.value.data:
+            value = self._covered(nest, height, width)
+        else:
+            value = self._weighted(nest, height, width)
+        if self.roi is None:
+            return value
+        beyond = nest.read_kept(*self._beyond(nest, height))
+        beyond = scalars.apply(arith.OrIOp, beyond, nest.read_kept(*self._beyond(nest, width)))
+        return scalars.select(beyond, scalars.constant(self.extrapolation_value.value.data, value.type), value)
+
+    def _beyond(self, nest: Nest, axis: "_Axis") -> tuple[Kept, list[Place]]:
+        """A table of whether a place lies outside of the pixels along an axis, and where it is read."""
+
+        def value(inner: Nest) -> SSAValue:
+            place = self._place(inner, inner.at[0], axis)
+            last = (axis.real_size(inner) - 1).code
+            return scalars.apply(arith.OrIOp, scalars.is_negative(place), scalars.compare("less", last, place))
+
+        return nest.kept([axis.count], value), [nest.at[axis.place]]
+
+    def _covered(self, nest: Nest, height: "_Axis", width: "_Axis") -> SSAValue:
+        """The sum of all pixels that a pixel of a smaller result covers: along the height, then along the width."""
+        tables = {axis.place: self._covering(nest, axis) for axis in (height, width)}
+
+        def along(inner: Nest, axes: Sequence["_Axis"], read: Callable[[list[Place]], SSAValue]) -> SSAValue:
+            places, weights = list[Place](inner.at), list[SSAValue]()
+            for axis in axes:
+                indices, shares, taps = tables[axis.place]
+                at = [inner.at[axis.place], inner.reduced(taps)]
+                places[axis.place] = inner.read_kept(indices, at)
+                weights.append(inner.read_kept(shares, at))
+            value = scalars.widened(read(places))
+            return inner.total(Combiner.ADD, scalars.multiply(value, reduce(scalars.multiply, weights)))
+
+        shape = nest.extents
+        if all(isinstance(size, int) for size in (*shape, width.size)):
+            size = (*shape[: width.place], width.size, *shape[width.place + 1 :])
+            lines = nest.kept(size, lambda inner: along(inner, [height], lambda places: inner.read(0, places)))
+            total = along(nest, [width], lambda places: nest.read_kept(lines, places))
+        else:  # a kernel has no room for as many lines as sizes say that are known only when it runs
+            total = along(nest, [height, width], lambda places: nest.read(0, places))
+        return scalars.rounded(total, scalars.constant(0, scalars.signless(self.input.type.element_type)))
+
+    def _covering(self, nest: Nest, axis: "_Axis") -> tuple[Kept, Kept, int]:
+        """Tables of the pixels that count for each place along an axis and of their shares, and how many there are.
+
+        Raises:
+            LoopFormError: A scale is not known, on which it depends how many count, or too many do for a kernel.
+        """
+        if axis.scale is None:
+            nest.static(axis.size, axis.count)
+        scale = cast("int", axis.count) / cast("int", axis.size) if axis.scale is None else axis.scale
+        shrink, (reach, _) = min(scale, 1.0), resampling.KERNELS[self.method.data]
+        span = math.ceil(reach / shrink)
+        taps, wide = 2 * span + 1, self._wide
+        if nest.is_for_kernel and taps > MOST_PLACES:
+            raise LoopFormError(f"reads more than {MOST_PLACES} pixels along an axis")
+
+        def pixel(inner: Nest, place: SSAValue, tap: Index) -> SSAValue:
+            offset = _converted(inner.position(tap - span), f64)
+            return scalars.add(scalars.apply(math_dialect.FloorOp, place), offset)
+
+        def share(inner: Nest, tap: Index) -> SSAValue:
+            """Not yet of a whole."""
+            place, size = self._place(inner, inner.at[0], axis), axis.real_size(inner).code
+            return self._share(pixel(inner, place, tap), place, size, shrink)
+
+        def index(inner: Nest) -> SSAValue:
+            at = pixel(inner, self._place(inner, inner.at[0], axis), inner.at[1])
+            return _converted(resampling.clipped(at, inner.count(axis.size, plus=-1)), i32)
+
+        whole = nest.kept([axis.count], lambda inner: inner.total(Combiner.ADD, share(inner, inner.reduced(taps))))
+
+        def part(inner: Nest) -> SSAValue:
+            return _converted(scalars.divide(share(inner, inner.at[1]), inner.read_kept(whole, inner.at[:1])), wide)
+
+        return nest.kept([axis.count, taps], index), nest.kept([axis.count, taps], part), taps
+
+    def _weighted(self, nest: Nest, height: "_Axis", width: "_Axis") -> SSAValue:
+        """The sum of the pixels around a place by their shares: between the rows, then between the columns."""
         rows, columns = (self._taps(nest, axis) for axis in (height, width))
 
         def line(inner: Nest, column: Place) -> SSAValue:
@@ -182,12 +261,12 @@ class Resize2dOp(FuseOp):
         """What the nest knows of the height or of the width."""
         place = self.layout.data.index(letter)
         scale = None if self.scales is None else self.scales.get_values()["HW".index(letter)]
-        return _Axis(place, nest.shape(0)[place], nest.extents[place], scale)
+        roi = None if self.roi is None else self.roi.get_values()["HW".index(letter) :: 2]
+        return _Axis(place, nest.shape(0)[place], nest.extents[place], scale, roi)
 
     def _taps(self, nest: Nest, axis: "_Axis") -> list["_Tap"]:
         """The pixels around a place that count, along the height or the width."""
-        element = scalars.signless(self.input.type.element_type)
-        wide = f32 if element_dtype(element).itemsize == 2 else element
+        wide = self._wide
 
         def table(compute: Callable[[Nest, SSAValue, SSAValue], SSAValue]) -> Kept:
             def value(inner: Nest) -> SSAValue:
@@ -217,6 +296,12 @@ class Resize2dOp(FuseOp):
         ]
 
     @property
+    def _wide(self) -> Attribute:
+        """The type in which pixels are weighted."""
+        element = scalars.signless(self.input.type.element_type)
+        return f32 if element_dtype(element).itemsize == 2 else element
+
+    @property
     def _is_between(self) -> bool:
         """Whether two pixels count, by their distances alone."""
         return self.method.data == "linear" and not self.exclude_outside.value.data
@@ -236,21 +321,26 @@ class Resize2dOp(FuseOp):
 
     def _shares(self, place: SSAValue, first: SSAValue, size: SSAValue) -> dict[int, SSAValue]:
         """The shares of the pixels around a place that may count, not yet a whole."""
-        zero = scalars.constant(0, f64)
         shares: dict[int, SSAValue] = {}
         for offset in self._all_offsets:
             pixel = scalars.add(first, scalars.constant(offset, f64))
-            distance = scalars.apply(math_dialect.AbsFOp, scalars.subtract(pixel, place))
-            share = resampling.share_code(distance, self.method.data, self.cubic_alpha.value.data)
-            if self.exclude_outside.value.data:
-                is_inside = scalars.apply(
-                    arith.AndIOp,
-                    scalars.compare("greater_equal", pixel, zero),
-                    scalars.compare("less", pixel, size),
-                )
-                share = scalars.select(is_inside, share, zero)
-            shares[offset] = share
+            shares[offset] = self._share(pixel, place, size)
         return shares
+
+    def _share(self, pixel: SSAValue, place: SSAValue, size: SSAValue, shrink: float = 1.0) -> SSAValue:
+        """The share of a pixel by its distance from a place, not yet of a whole."""
+        distance = scalars.subtract(pixel, place)
+        if shrink != 1:
+            distance = scalars.multiply(distance, scalars.constant(shrink, f64))
+        distance = scalars.apply(math_dialect.AbsFOp, distance)
+        share = resampling.share_code(distance, self.method.data, self.cubic_alpha.value.data)
+        if not self.exclude_outside.value.data:
+            return share
+        zero = scalars.constant(0, f64)
+        is_inside = scalars.apply(
+            arith.AndIOp, scalars.compare("greater_equal", pixel, zero), scalars.compare("less", pixel, size)
+        )
+        return scalars.select(is_inside, share, zero)
 
     def _pixel(self, nest: Nest, places: Sequence[Place]) -> SSAValue:
         """The operand's element of the same sample and channel at a height and a width."""
@@ -262,6 +352,8 @@ class Resize2dOp(FuseOp):
     def _place(self, nest: Nest, at: Index, axis: "_Axis") -> SSAValue:
         """Where the result's pixel at an index lies among the pixels of the operand, along one axis."""
         pixel, size, count = _converted(nest.position(at), f64), axis.real_size(nest), axis.real_count(nest)
+        if axis.part is not None:
+            return resampling.cropped_code(pixel, size, count, *axis.part)
         scale = count / size if axis.scale is None else Real(axis.scale)
         return resampling.coordinate_code(pixel, size, count, scale, self.coordinate_transformation_mode.data)
 
@@ -270,6 +362,8 @@ class Resize2dOp(FuseOp):
         size, count = axis.size, axis.count
         if not isinstance(size, int) or not isinstance(count, int):
             return None
+        if axis.part is not None:
+            return resampling.cropped_coordinates(size, count, *axis.part)
         scale = count / size if axis.scale is None else axis.scale
         return resampling.coordinates(size, count, scale, self.coordinate_transformation_mode.data)
 
@@ -310,6 +404,8 @@ class _Axis:
     """Pixels of the result."""
     scale: float | None
     """Pixels of the result for one of the operand, if it is not the quotient of the two."""
+    part: Sequence[float] | None
+    """Where the part of the operand that is taken begins and ends; `None` for the whole."""
 
     def real_size(self, nest: Nest) -> Real:
         """The size as a float."""

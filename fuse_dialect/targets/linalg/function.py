@@ -14,6 +14,7 @@ A stage is written when the first op asks for what it computes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeGuard, cast
 
 from xdsl.dialects import arith, func, tensor
@@ -46,12 +47,12 @@ from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.targets.linalg.arrays import Arrays, index_constant, signless_type
-from fuse_dialect.targets.linalg.elements import as_index, table_of
 from fuse_dialect.targets.linalg.forms.open_sizes import SIZES, SizeRule
 from fuse_dialect.targets.linalg.forms.table import FALLBACKS, WRITERS, Writer
 from fuse_dialect.targets.linalg.regions import write_if, write_loop
 from fuse_dialect.targets.linalg.reshapes import reshaped
 from fuse_dialect.targets.linalg.stages import write_stage
+from fuse_dialect.targets.linalg.steps import Steps
 from fuse_dialect.targets.linalg.unordered import unordered
 
 NO_FORM_HINT = "it has no form in linalg; `fuse-run` runs it"
@@ -322,9 +323,10 @@ class _Conversion:
             self._copy(op)
 
     def _write_form(self, op: Operation, writer: Writer) -> None:
-        tables = [table_of(operand, self.need(operand)) for operand in op.operands]
+        steps = Steps()
+        tables = [steps.table(self.need(operand), operand.type) for operand in op.operands]
         try:
-            results = writer(op, tables)
+            results = writer(op, steps, tables)
         except LoopFormError as error:
             raise OpError(op, f"'{op_name(op)}' op {error}", NO_FORM_HINT) from error
         for old, new in zip(op.results, results, strict=True):
@@ -379,11 +381,12 @@ class _Conversion:
     def _write_alone(self, op: Operation, program: _Program) -> None:
         program.arrays.values.update((buffer, self.need(value)) for buffer, value in program.inputs.items())
         if op in self.sized:
-            computed = self.sized[op](op, [table_of(operand, self.need(operand)) for operand in op.operands])
-            shape = program.arrays.buffers[program.results[0]].shape
-            for name, size in zip(shape, computed, strict=True):
+            steps = Steps()
+            tables = [steps.table(self.need(operand), operand.type) for operand in op.operands]
+            computed = steps.shape(op.results[0].type, tables, partial(self.sized[op], op))
+            for name, size in zip(program.arrays.buffers[program.results[0]].shape, computed, strict=True):
                 if isinstance(name, str) and name.startswith("?"):
-                    program.arrays.sizes[name] = as_index(size).value
+                    program.arrays.sizes[name] = steps.index(size)
         for stage in program.loops.stages:
             self._write_stage(op, stage, program.arrays, is_anchor=True)
         for result, buffer in zip(op.results, program.results, strict=True):

@@ -7,18 +7,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
-from xdsl.dialects import scf, tensor
+from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, TensorType, i1, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_tensor, tensor_type
-from fuse_dialect.targets.linalg.arrays import signless_type
-from fuse_dialect.targets.linalg.elements import Number, Table, as_index, constant
+from fuse_dialect.targets.linalg.arrays import index_constant, signless_type
 
 WriteRegion: TypeAlias = Callable[[Region, Sequence[SSAValue]], tuple[SSAValue | None, Sequence[SSAValue]]]
 """Writes what a region computes at the open builder, from values for the arguments of its block: what it yields."""
@@ -40,7 +41,7 @@ def write_if(op: IfOp, condition: SSAValue, write: WriteRegion) -> Sequence[SSAV
             scf.YieldOp(*(cast_to(value, type) for value, type in zip(values, types, strict=True)))
         return Region(block)
 
-    return scf.IfOp(Table(condition).at().value, types, branch(op.then), branch(op.otherwise)).results
+    return scf.IfOp(_only(condition), types, branch(op.then), branch(op.otherwise)).results
 
 
 def _signless(type: Attribute) -> Tensor:
@@ -66,8 +67,8 @@ def write_loop(op: LoopOp, need: Callable[[SSAValue], SSAValue], write: WriteReg
     loop = _Loop(op, rows, states, stacked, write)
     if bound is not None and op.condition is None and end.condition is None:
         return _counted(loop, bound, [*first, *(_empty(bound, type) for type in stacked)])
-    goes_on = constant(1, i1) if op.condition is None else Table(need(op.condition)).at()
-    return _conditional(loop, bound, goes_on, [*first, *(_empty(as_index(0), type) for type in stacked)])
+    goes_on = scalars.constant(1, i1) if op.condition is None else _only(need(op.condition))
+    return _conditional(loop, bound, goes_on, [*first, *(_empty(index_constant(0), type) for type in stacked)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +84,11 @@ class _Loop:
     write: WriteRegion
 
     def step(
-        self, number: Number, carried: Sequence[SSAValue], *, grows: bool
+        self, number: SSAValue, carried: Sequence[SSAValue], *, grows: bool
     ) -> tuple[SSAValue | None, list[SSAValue]]:
         """Write one iteration: the condition of the next one, and what is carried to it."""
         old, held = carried[: len(self.states)], carried[len(self.states) :]
-        counted = tensor.FromElementsOp(number.to(i64).value, result_type=TensorType(i64, [])).result
+        counted = tensor.FromElementsOp(arith.IndexCastOp(number, i64).result, result_type=TensorType(i64, [])).result
         arguments = [counted, *old, *(_row_of(value, number) for value in self.rows)]
         types = [_signless(argument.type) for argument in self.op.body.block.args]
         given = [cast_to(value, type) for value, type in zip(arguments, types, strict=True)]
@@ -100,38 +101,59 @@ class _Loop:
         return condition, [*states, *stacks]
 
 
-def _counted(loop: _Loop, count: Number, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+def _counted(loop: _Loop, count: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
     block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
-    start, step = as_index(0), as_index(1)
+    start, step = index_constant(0), index_constant(1)
     with building(block):
-        _, after = loop.step(Number(block.args[0]), block.args[1:], grows=False)
+        _, after = loop.step(block.args[0], block.args[1:], grows=False)
         scf.YieldOp(*after)
-    return scf.ForOp(start.value, count.value, step.value, list(carried), Region(block)).results
+    return scf.ForOp(start, count, step, list(carried), Region(block)).results
 
 
-def _conditional(loop: _Loop, bound: Number | None, goes_on: Number, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    given = [as_index(0).value, goes_on.value, *carried]
+def _conditional(
+    loop: _Loop, bound: SSAValue | None, goes_on: SSAValue, carried: Sequence[SSAValue]
+) -> Sequence[SSAValue]:
+    given = [index_constant(0), goes_on, *carried]
     types = [value.type for value in given]
     before, after = Block(arg_types=types), Block(arg_types=types)
     with building(before):
-        check = Number(before.args[1])
+        check: SSAValue = before.args[1]
         if bound is not None:
-            check = check & (Number(before.args[0]) < bound)
-        scf.ConditionOp(check.value, *before.args)
+            check = arith.AndIOp(check, arith.CmpiOp(before.args[0], bound, "slt").result).result
+        scf.ConditionOp(check, *before.args)
     with building(after):
-        number = Number(after.args[0])
-        condition, values = loop.step(number, after.args[2:], grows=True)
-        again = constant(1, i1) if condition is None else Table(condition).at()
-        scf.YieldOp((number + 1).value, again.value, *values)
+        condition, values = loop.step(after.args[0], after.args[2:], grows=True)
+        again = scalars.constant(1, i1) if condition is None else _only(condition)
+        scf.YieldOp(_next(after.args[0]), again, *values)
     return scf.WhileOp(given, types, Region(before), Region(after)).results[2:]
 
 
-def _bound(op: LoopOp, need: Callable[[SSAValue], SSAValue], rows: Sequence[SSAValue]) -> Number | None:
+def _bound(op: LoopOp, need: Callable[[SSAValue], SSAValue], rows: Sequence[SSAValue]) -> SSAValue | None:
     """The greatest number of iterations, if something says it."""
-    bounds = [as_index(Table(row).size(0)) for row in rows[:1]]
+    bounds = [_size(row, 0) for row in rows[:1]]
     if op.limit is not None:
-        bounds.append(Table(need(op.limit)).at().index().greatest(0))
-    return None if not bounds else bounds[0] if len(bounds) == 1 else bounds[0].least(bounds[1])
+        limit = arith.IndexCastOp(_only(need(op.limit)), IndexType()).result
+        bounds.append(arith.MaxSIOp(limit, index_constant(0)).result)
+    return None if not bounds else reduce(_least, bounds)
+
+
+def _least(one: SSAValue, other: SSAValue) -> SSAValue:
+    return arith.MinSIOp(one, other).result
+
+
+def _only(value: SSAValue) -> SSAValue:
+    """The element of a tensor of rank 0."""
+    return tensor.ExtractOp(value, [], tensor_type(value).element_type).result
+
+
+def _size(value: SSAValue, axis: int) -> SSAValue:
+    """The size of a tensor along an axis."""
+    known = tensor_type(value).get_shape()[axis]
+    return index_constant(known) if known != DYNAMIC else tensor.DimOp(value, index_constant(axis)).result
+
+
+def _next(number: SSAValue) -> SSAValue:
+    return arith.AddiOp(number, index_constant(1)).result
 
 
 def _types_of_states(op: LoopOp, end: YieldOp) -> list[Sequence[Attribute]]:
@@ -158,32 +180,31 @@ def _row(value: SSAValue) -> Tensor:
     return type
 
 
-def _empty(count: Number, row: Tensor) -> SSAValue:
-    return tensor.EmptyOp([count.value], TensorType(row.element_type, [DYNAMIC_INDEX, *row.get_shape()])).tensor
+def _empty(count: SSAValue, row: Tensor) -> SSAValue:
+    return tensor.EmptyOp([count], TensorType(row.element_type, [DYNAMIC_INDEX, *row.get_shape()])).tensor
 
 
-def _row_of(value: SSAValue, number: Number) -> SSAValue:
+def _row_of(value: SSAValue, number: SSAValue) -> SSAValue:
     """A row of a tensor."""
-    table = Table(value)
-    sizes = [size if isinstance(size, int) else size.value for size in table.sizes()[1:]]
-    rank = len(sizes)
-    type = TensorType(table.element, table.static_shape[1:])
-    return tensor.ExtractSliceOp(value, [number.value, *[0] * rank], [1, *sizes], [1] * (rank + 1), type).result
+    shape = tensor_type(value).get_shape()[1:]
+    sizes = [size if size != DYNAMIC else _size(value, axis + 1) for axis, size in enumerate(shape)]
+    rank, type = len(sizes), TensorType(tensor_type(value).element_type, shape)
+    return tensor.ExtractSliceOp(value, [number, *[0] * rank], [1, *sizes], [1] * (rank + 1), type).result
 
 
-def _with_row(stack: SSAValue, value: SSAValue, number: Number, *, grows: bool) -> SSAValue:
+def _with_row(stack: SSAValue, value: SSAValue, number: SSAValue, *, grows: bool) -> SSAValue:
     """The rows with one more, or with that one replaced."""
     type = tensor_type(value)
     shape, rank = list(type.get_shape()), type.get_num_dims()
     if grows:
-        longer = _empty(number + 1, type)
+        longer = _empty(_next(number), type)
         stack = tensor.InsertSliceOp.get(
             source=stack,
             dest=longer,
             static_offsets=[0] * (rank + 1),
             static_sizes=[DYNAMIC_INDEX, *shape],
             static_strides=[1] * (rank + 1),
-            sizes=[number.value],
+            sizes=[number],
             result_type=longer.type,
         ).result
     return tensor.InsertSliceOp.get(
@@ -192,6 +213,6 @@ def _with_row(stack: SSAValue, value: SSAValue, number: Number, *, grows: bool) 
         static_offsets=[DYNAMIC_INDEX, *[0] * rank],
         static_sizes=[1, *shape],
         static_strides=[1] * (rank + 1),
-        offsets=[number.value],
+        offsets=[number],
         result_type=stack.type,
     ).result

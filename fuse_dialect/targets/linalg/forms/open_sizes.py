@@ -1,73 +1,85 @@
-"""Sizes of results that follow from no one size of an operand, as values; and concatenations of such."""
+"""Sizes of results that follow from no one size of an operand, as values; the elements are the ops' own loops."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
+from fuse_dialect.counts import Size
+from fuse_dialect.dialect import scalars
+from fuse_dialect.dialect.loops import Nest
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import convolution, indexing, pooling
-from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
-from fuse_dialect.dialect.types import normalize_axis
+from fuse_dialect.dialect.ops.dynamic import DynResize2dOp
+from fuse_dialect.dialect.picked_places import bounded
+from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.dialect.windows import Windows
-from fuse_dialect.targets.linalg.arrays import static_shape
-from fuse_dialect.targets.linalg.elements import Number, Size, Table, as_index, choose, empty
-from fuse_dialect.targets.linalg.forms.shapes import bounded, known_or
+from fuse_dialect.targets.linalg.forms.shapes import cut_length, number_in, whole
 
-SizeRule: TypeAlias = Callable[[Any, Sequence[Table]], Sequence[Size]]
-"""Gives the sizes of an op's only result, from its operands."""
+SizeRule: TypeAlias = Callable[[Any, Nest, int], SSAValue | Size]
+"""Gives the size of an op's only result along an axis, in a nest without axes that reads its operands."""
 
 
-def _count(windows: Windows, axis: int, size: Size) -> Size:
+def _count(nest: Nest, windows: Windows, axis: int, size: Size) -> SSAValue:
     """Number of windows along an axis, as `Windows.counts` says."""
     around, stride = windows.low[axis] + windows.high[axis], windows.strides[axis]
-    spare = as_index(size) + around - windows.reach(axis)
+    spare = around - windows.reach(axis) + (stride - 1 if windows.ceil_mode else 0)
+    count = scalars.add(scalars.divide(nest.count(size, plus=spare), whole(stride)), whole(1))
     if not windows.ceil_mode:
-        return spare / as_index(stride) + 1
-    count = (spare + (stride - 1)) / as_index(stride) + 1
-    return choose((count - 1) * stride < as_index(size) + windows.low[axis], count, count - 1)
+        return count
+    last = scalars.subtract(count, whole(1))
+    fits = scalars.compare("less", scalars.multiply(last, whole(stride)), nest.count(size, plus=windows.low[axis]))
+    return scalars.select(fits, count, last)
 
 
-def _convolution(op: convolution.ConvOp, operands: Sequence[Table]) -> Sequence[Size]:
-    x, weight = operands
-    batch, _, *sizes = (x.size(axis) for axis in op.data_axes)
-    windows = op.windows(tuple(weight.static_shape[axis] for axis in op.kernel_axes[2:]))
-    counts = [_count(windows, axis, size) for axis, size in enumerate(sizes)]
-    return op.in_layout([batch, weight.size(op.kernel_axes[0]), *counts])
+def _kernel(nest: Nest, axes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes of the kernel that are known along some axes, `?` elsewhere."""
+    shape = nest.shape(1)
+    return tuple(size if isinstance(size, int) else DYNAMIC for size in (shape[axis] for axis in axes))
 
 
-def _convolution_transpose(op: convolution.ConvTransposeOp, operands: Sequence[Table]) -> Sequence[Size]:
-    x, weight = operands
-    batch, _, *sizes = (x.size(axis) for axis in op.data_axes)
-    windows = op.windows(tuple(weight.static_shape[axis] for axis in op.kernel_axes[2:]))
-    extra = op.output_padding.get_values()
-    around = [windows.reach(axis) + extra[axis] - windows.low[axis] - windows.high[axis] for axis in range(len(sizes))]
-    grown = [(as_index(size) - 1) * windows.strides[axis] + around[axis] for axis, size in enumerate(sizes)]
-    outputs = as_index(weight.size(op.kernel_axes[1])) * op.groups.value.data
-    return op.in_layout([batch, outputs, *grown])
+def _convolution(op: convolution.ConvOp, nest: Nest, axis: int) -> SSAValue | Size:
+    batch, _, *spatial = op.data_axes
+    if axis == op.data_axes[1]:
+        return nest.shape(1)[op.kernel_axes[0]]
+    if axis == batch:
+        return nest.shape(0)[batch]
+    number, windows = spatial.index(axis), op.windows(_kernel(nest, op.kernel_axes[2:]))
+    return _count(nest, windows, number, nest.shape(0)[axis])
 
 
-def _pool(op: pooling.WindowPoolOp, operands: Sequence[Table]) -> Sequence[Size]:
-    shape, axes = operands[0].sizes(), [op.layout.data.index(letter) for letter in "HW"]
-    counts = [_count(op.windows, number, shape[axis]) for number, axis in enumerate(axes)]
-    return [counts[axes.index(axis)] if axis in axes else size for axis, size in enumerate(shape)]
+def _convolution_transpose(op: convolution.ConvTransposeOp, nest: Nest, axis: int) -> SSAValue | Size:
+    batch, channels, *spatial = op.data_axes
+    if axis == batch:
+        return nest.shape(0)[batch]
+    if axis == channels:
+        return scalars.multiply(nest.count(nest.shape(1)[op.kernel_axes[1]]), whole(op.groups.value.data))
+    number, windows = spatial.index(axis), op.windows(_kernel(nest, op.kernel_axes[2:]))
+    around = op.output_padding.get_values()[number] - windows.low[number] - windows.high[number]
+    steps = scalars.multiply(nest.count(nest.shape(0)[axis], plus=-1), whole(windows.strides[number]))
+    return scalars.add(steps, whole(windows.reach(number) + around))
 
 
-def _pad(op: indexing.PadOp, operands: Sequence[Table]) -> Sequence[Size]:
-    return [as_index(size) + low + high for size, (low, high) in zip(operands[0].sizes(), op.widths, strict=True)]
+def _pool(op: pooling.WindowPoolOp, nest: Nest, axis: int) -> SSAValue | Size:
+    size, letter = nest.shape(0)[axis], op.layout.data[axis]
+    return _count(nest, op.windows, "HW".index(letter), size) if letter in "HW" else size
 
 
-def _strided_slice(op: indexing.StridedSliceOp, operands: Sequence[Table]) -> Sequence[Size]:
-    sizes = operands[0].sizes()
-    for axis, cut in enumerate(op.slices):
-        if cut != slice(None):
-            size, is_back = as_index(sizes[axis]), as_index(0).equals(int(cut.step > 0))
-            first, last = (bounded(as_index(end), size, is_back) for end in (cut.start, cut.stop))
-            length = first - last if cut.step < 0 else last - first
-            sizes[axis] = (length.greatest(0) + (abs(cut.step) - 1)) / as_index(abs(cut.step))
-    return sizes
+def _resize(op: DynResize2dOp, nest: Nest, axis: int) -> SSAValue | Size:
+    letter = op.layout.data[axis]
+    return number_in(nest, 1, "HW".index(letter)) if letter in "HW" else nest.shape(0)[axis]
+
+
+def _pad(op: indexing.PadOp, nest: Nest, axis: int) -> SSAValue:
+    return nest.count(nest.shape(0)[axis], plus=sum(op.widths[axis]))
+
+
+def _strided_slice(op: indexing.StridedSliceOp, nest: Nest, axis: int) -> SSAValue | Size:
+    cut, size = op.slices[axis], nest.shape(0)[axis]
+    if cut == slice(None):
+        return size
+    start, stop = (bounded(whole(end), nest.count(size), is_back=cut.step < 0) for end in (cut.start, cut.stop))
+    return cut_length(start, stop, whole(cut.step))
 
 
 SIZES: Mapping[type[FuseOp], SizeRule] = {
@@ -78,31 +90,8 @@ SIZES: Mapping[type[FuseOp], SizeRule] = {
     convolution.Conv3dTransposeOp: _convolution_transpose,
     pooling.MaxPool2dOp: _pool,
     pooling.AvgPool2dOp: _pool,
+    DynResize2dOp: _resize,
     indexing.PadOp: _pad,
     indexing.StridedSliceOp: _strided_slice,
 }
 """For ops that have a loop program, and results of such sizes."""
-
-
-def write_concatenate(op: ConcatenateOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
-    """Each operand put behind those before it."""
-    axis = normalize_axis(op.axis.value.data, len(operands[0].static_shape))
-    ends: list[Size] = [0]
-    for table in operands:
-        ends.append(as_index(ends[-1]) + as_index(table.size(axis)))
-    sizes = operands[0].sizes()
-    whole = empty(known_or(op, [*sizes[:axis], ends[-1], *sizes[axis + 1 :]]), operands[0].element)
-    for table, start in zip(operands, ends, strict=False):
-        rank = len(table.static_shape)
-        own = [size if isinstance(size, int) else "" for size in table.sizes()]
-        whole = tensor.InsertSliceOp.get(
-            source=table.value,
-            dest=whole,
-            static_offsets=[DYNAMIC_INDEX if place == axis else 0 for place in range(rank)],
-            static_sizes=static_shape(own),
-            static_strides=[1] * rank,
-            offsets=[as_index(start).value],
-            sizes=[size.value for size in table.sizes() if isinstance(size, Number)],
-            result_type=whole.type,
-        ).result
-    return [whole]

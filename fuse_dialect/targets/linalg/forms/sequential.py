@@ -1,164 +1,186 @@
-"""Ops each of whose steps needs the one before: a `scf.for` around tensors written element by element."""
+"""Ops each of whose steps needs the one before: a `scf.for` around stages."""
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TypeAlias
 
 from xdsl.dialects import math, scf
-from xdsl.dialects.builtin import IndexType, i64
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Region, SSAValue
 
+from fuse_dialect.counts import Size
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.building import building
+from fuse_dialect.dialect.loops import Nest, Place
 from fuse_dialect.dialect.ops.linear_algebra import DetOp
 from fuse_dialect.dialect.ops.selection import NonMaxSuppressionOp
+from fuse_dialect.dialect.picked_places import index_at, place_in_order
+from fuse_dialect.loops.indices import Index, number
 from fuse_dialect.loops.program import Combiner
-from fuse_dialect.targets.linalg.elements import (
-    Number,
-    Size,
-    Table,
-    as_index,
-    choose,
-    combined,
-    constant,
-    generated,
-    in_type,
-    neutral,
-    wide_type,
-)
-from fuse_dialect.targets.linalg.forms.counts import places_of
-from fuse_dialect.targets.linalg.forms.lines import order
+from fuse_dialect.targets.linalg.arrays import index_constant
+from fuse_dialect.targets.linalg.forms.counts import both, counted, places_of
+from fuse_dialect.targets.linalg.forms.shapes import whole
+from fuse_dialect.targets.linalg.steps import Steps, Table
+
+Step: TypeAlias = Callable[[Steps, Table, Sequence[Table]], Sequence[Table]]
+"""Writes one iteration, from its number and the tables that are carried: those of the next one."""
 
 
-def repeated(
-    count: Size, first: Sequence[Table], step: Callable[[Number, Sequence[Table]], Sequence[Table]]
-) -> list[Table]:
-    """The tables after some steps, each of which gives tables of the same types."""
+def repeated(steps: Steps, count: Size, first: Sequence[Table], step: Step) -> list[Table]:
+    """The tables after some iterations, each of which gives tables of the same types."""
     block = Block(arg_types=[IndexType(), *(table.value.type for table in first)])
-    start, by = as_index(0), as_index(1)
+    inside = steps.inside()
+    start, end, by = index_constant(0), steps.index(count), index_constant(1)
     with building(block):
-        after = step(Number(block.args[0]), [Table(argument) for argument in block.args[1:]])
+        carried = [
+            inside.table(value, table.type, table.shape) for value, table in zip(block.args[1:], first, strict=True)
+        ]
+        after = step(inside, inside.number(block.args[0]), carried)
         scf.YieldOp(*(table.value for table in after))
-    values = [table.value for table in first]
-    loop = scf.ForOp(start.value, as_index(count).value, by.value, values, Region(block))
-    return [Table(value) for value in loop.results]
+    loop = scf.ForOp(start, end, by, [table.value for table in first], Region(block))
+    return [steps.table(value, table.type, table.shape) for value, table in zip(loop.results, first, strict=True)]
 
 
-def _absolute(number: Number) -> Number:
-    return Number(math.AbsFOp(number.value).result)
+def _absolute(value: SSAValue) -> SSAValue:
+    return scalars.apply(math.AbsFOp, value)
 
 
-def write_det(op: DetOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_det(op: DetOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The product of the pivots of an elimination, each the greatest of its column."""
     (x,) = operands
-    *batch, rows, _ = x.sizes()
-    element = wide_type(x.element)
+    *batch, rows, _ = x.shape
 
-    def step(column: Number, tables: Sequence[Table]) -> Sequence[Table]:
-        matrix, product = tables
+    def step(steps: Steps, number: Table, tables: Sequence[Table]) -> Sequence[Table]:
+        # Operands of all nests: the matrix, the product, the column, and what is computed of them.
+        known = [*tables, number]
 
-        def size(at: Sequence[Number], along: Sequence[Number]) -> Number:
-            (row,) = along
-            return choose(row < column, constant(-1, element), _absolute(matrix.at(*at, row, column)))
+        def size(nest: Nest, row: Index) -> SSAValue:
+            column = nest.read(2, ())
+            is_done = scalars.compare("less", nest.position(row), column)
+            magnitude = _absolute(nest.read(0, [*nest.at[: len(batch)], row, column]))
+            return scalars.select(is_done, scalars.constant(-1, magnitude.type), magnitude)
 
-        greatest = combined(batch, [rows], element, Combiner.MAXIMUM, size)
+        def place(nest: Nest) -> SSAValue:
+            row = nest.reduced(rows)
+            is_greatest = scalars.compare("equal", size(nest, row), nest.read(3, nest.at))
+            return nest.total(Combiner.MINIMUM, scalars.select(is_greatest, nest.position(row), nest.count(rows)))
 
-        def place(at: Sequence[Number], along: Sequence[Number]) -> Number:
-            (row,) = along
-            hit = size(at, along).equals(greatest.at(*at))
-            return choose(hit, row.to(i64), neutral(Combiner.MINIMUM, i64))
-
-        places = combined(batch, [rows], i64, Combiner.MINIMUM, place)
-
-        def pivot_row(at: Sequence[Number]) -> Number:
-            found = places.at(*at)
+        def pivot_row(nest: Nest) -> SSAValue:
+            column, row = nest.read(2, ()), nest.read(4, nest.at[: len(batch)])
             # Of nan, none is the greatest: then the row stays.
-            return choose(found < as_index(rows).to(i64), found.index(), column)
+            return scalars.select(scalars.compare("less", row, nest.count(rows)), row, column)
 
-        def eliminated(at: Sequence[Number]) -> Number:
-            *outer, row, own = at
-            pivot = pivot_row(outer)
-            source = choose(row.equals(column), pivot, choose(row.equals(pivot), column, row))
-            value, head = matrix.at(*outer, source, own), matrix.at(*outer, pivot, column)
-            factor = matrix.at(*outer, source, column) / head
-            is_below = (column < row) & head.differs(0)
-            return choose(is_below, value - factor * matrix.at(*outer, pivot, own), value)
+        def eliminated(nest: Nest) -> SSAValue:
+            *outer, row, own = nest.at
+            column, pivot, here = nest.read(2, ()), pivot_row(nest), nest.position(row)
+            source = scalars.select(scalars.compare("equal", here, pivot), column, here)
+            source = scalars.select(scalars.compare("equal", here, column), pivot, source)
+            value, head = nest.read(0, [*outer, source, own]), nest.read(0, [*outer, pivot, column])
+            factor = scalars.divide(nest.read(0, [*outer, source, column]), head)
+            is_below = scalars.compare("less", column, here)
+            is_below = both(is_below, scalars.compare("not_equal", head, scalars.constant(0, head.type)))
+            part = scalars.multiply(factor, nest.read(0, [*outer, pivot, own]))
+            return scalars.select(is_below, scalars.subtract(value, part), value)
 
-        def multiplied(at: Sequence[Number]) -> Number:
-            pivot = pivot_row(at)
-            head = matrix.at(*at, pivot, column)
-            return product.at(*at) * choose(pivot.equals(column), head, head * -1)
+        def multiplied(nest: Nest) -> SSAValue:
+            column, pivot = nest.read(2, ()), pivot_row(nest)
+            head = nest.read(0, [*nest.at, pivot, column])
+            negative = scalars.multiply(head, scalars.constant(-1, head.type))
+            head = scalars.select(scalars.compare("equal", pivot, column), head, negative)
+            return scalars.multiply(nest.read(1, nest.at), head)
 
-        return [generated([*batch, rows, rows], element, eliminated), generated(batch, element, multiplied)]
+        known.append(
+            steps.stored(batch, known, lambda nest: nest.total(Combiner.MAXIMUM, size(nest, nest.reduced(rows))))
+        )
+        known.append(steps.stored(batch, known, place))
+        return [steps.stored([*batch, rows, rows], known, eliminated), steps.stored(batch, known, multiplied)]
 
-    first = generated([*batch, rows, rows], element, lambda at: x.at(*at).widened())
-    one = generated(batch, element, lambda _: constant(1, element))
-    _, product = repeated(rows, [first, one], step)
-    return [in_type(product, x).value]
+    matrix = steps.stored([*batch, rows, rows], [x], lambda nest: scalars.widened(nest.read(0, nest.at)))
+    wide = matrix.type.element_type
+    one = steps.stored(batch, [], lambda _: scalars.constant(1, wide))
+    _, product = repeated(steps, rows, [matrix, one], step)
+    like = x.type.element_type
+    rounded = steps.stored(
+        batch, [product], lambda nest: scalars.rounded(nest.read(0, nest.at), scalars.constant(0, like))
+    )
+    return [rounded.value]
 
 
-def write_non_max_suppression(op: NonMaxSuppressionOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_non_max_suppression(op: NonMaxSuppressionOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The boxes of each class in order; each that is left takes out those behind it that overlap it."""
     boxes, scores, limit, iou_threshold, score_threshold = operands
-    images, classes, count = scores.sizes()
-    places = order(scores, 2, count, is_ascend=False)
+    shape = scores.shape
+    count = shape[2]
+    places = steps.stored(shape, [scores], lambda nest: place_in_order(nest, 2, is_ascend=False))
 
-    def is_good(at: Sequence[Number]) -> Number:
-        score = scores.at(at[0], at[1], places.at(*at).index())
-        return choose(score_threshold.at() < score, constant(1, i64), constant(0, i64))
+    def is_good(nest: Nest) -> SSAValue:
+        score = nest.read(0, [*nest.at[:2], nest.read(1, nest.at)])
+        return scalars.select(scalars.compare("less", nest.read(2, ()), score), whole(1), whole(0))
 
-    def step(number: Number, tables: Sequence[Table]) -> Sequence[Table]:
-        (alive,) = tables
+    def step(steps: Steps, number: Table, tables: Sequence[Table]) -> Sequence[Table]:
+        def left(nest: Nest) -> SSAValue:
+            image, own_class, place = nest.at
+            step, alive = nest.read(2, ()), nest.read(0, nest.at)
+            best, here = (nest.read(1, [image, own_class, own]) for own in (step, place))
+            shared = _overlap(*(_corners(op, nest, 3, image, box) for box in (best, here)))
+            is_out = scalars.compare("not_equal", nest.read(0, [image, own_class, step]), whole(0))
+            is_out = both(is_out, scalars.compare("less", step, nest.position(place)))
+            is_out = both(is_out, scalars.compare("less", scalars.widened(nest.read(4, ())), shared))
+            return scalars.select(is_out, whole(0), alive)
 
-        def left(at: Sequence[Number]) -> Number:
-            image, own_class, place = at
-            best, here = (places.at(image, own_class, own).index() for own in (number, place))
-            shared = _overlap(*(_corners(op, boxes, image, box) for box in (best, here)))
-            is_out = alive.at(image, own_class, number).differs(0) & (number < place)
-            is_out = is_out & (iou_threshold.at().widened() < shared)
-            return choose(is_out, constant(0, i64), alive.at(*at))
+        return [steps.stored(shape, [*tables, places, number, boxes, iou_threshold], left)]
 
-        return [generated([images, classes, count], i64, left)]
+    good = steps.stored(shape, [scores, places, score_threshold], is_good)
+    (alive,) = repeated(steps, count, [good], step)
 
-    (alive,) = repeated(count, [generated([images, classes, count], i64, is_good)], step)
+    def before(nest: Nest) -> SSAValue:
+        other, (image, own_class, place) = nest.reduced(count), nest.at
+        is_earlier = scalars.compare("less", nest.position(other), nest.position(place))
+        is_alive = scalars.compare("not_equal", nest.read(0, [image, own_class, other]), whole(0))
+        return counted(nest, both(is_alive, is_earlier))
 
-    def before(at: Sequence[Number], along: Sequence[Number]) -> Number:
-        own = alive.at(at[0], at[1], along[0])
-        return choose(along[0] < at[2], own, constant(0, i64))
+    def is_kept(nest: Nest) -> SSAValue:
+        fits = scalars.compare("less", nest.read(1, nest.at), index_at(nest, (), 2))
+        return scalars.select(fits, nest.read(0, nest.at), whole(0))
 
-    ranks = combined([images, classes, count], [count], i64, Combiner.ADD, before)
+    ranks = steps.stored(shape, [alive], before)
+    found = places_of(steps, steps.stored(shape, [alive, ranks, limit], is_kept))
 
-    def is_kept(at: Sequence[Number]) -> Number:
-        fits = ranks.at(*at) < limit.at().to(i64)
-        return choose(fits, alive.at(*at), constant(0, i64))
+    def result(nest: Nest) -> SSAValue:
+        row, column = nest.at
+        box = nest.read(1, [nest.read(0, [row, number(part)]) for part in range(3)])
+        is_box = scalars.compare("equal", nest.position(column), whole(2))
+        return scalars.select(is_box, box, nest.read(0, nest.at))
 
-    found = places_of(generated([images, classes, count], i64, is_kept))
-
-    def result(at: Sequence[Number]) -> Number:
-        image, own_class, place = (found.at(at[0], number).index() for number in range(3))
-        box = places.at(image, own_class, place)
-        return choose(at[1].equals(2), box, found.at(*at))
-
-    return [generated(found.sizes(), i64, result).value]
+    return [steps.stored(found.shape, [found, places], result).value]
 
 
-_Corners: TypeAlias = list[tuple[Number, Number]]
+_Corners: TypeAlias = list[tuple[SSAValue, SSAValue]]
 """Least and greatest coordinate of a box along both axes."""
 
 
-def _corners(op: NonMaxSuppressionOp, boxes: Table, image: Number, box: Number) -> _Corners:
-    numbers = [boxes.at(image, box, number).widened() for number in range(4)]
+def _corners(op: NonMaxSuppressionOp, nest: Nest, boxes: int, image: Index, box: Place) -> _Corners:
+    numbers = [scalars.widened(nest.read(boxes, [image, box, number(part)])) for part in range(4)]
     if op.center_point_box.value.data:
-        halves = [number / 2 for number in numbers[2:]]
-        return [(numbers[axis] - halves[axis], numbers[axis] + halves[axis]) for axis in (0, 1)]
-    return [(numbers[axis].least(numbers[axis + 2]), numbers[axis].greatest(numbers[axis + 2])) for axis in (0, 1)]
+        halves = [scalars.divide(length, scalars.constant(2, length.type)) for length in numbers[2:]]
+        return [
+            (scalars.subtract(centre, half), scalars.add(centre, half))
+            for centre, half in zip(numbers[:2], halves, strict=True)
+        ]
+    pairs = [(numbers[axis], numbers[axis + 2]) for axis in (0, 1)]
+    return [(scalars.minimum(*pair), scalars.maximum(*pair)) for pair in pairs]
 
 
-def _overlap(own: _Corners, theirs: _Corners) -> Number:
+def _overlap(own: _Corners, theirs: _Corners) -> SSAValue:
     """Intersection over union of two boxes; 0 where one has no area."""
-    sides = [end.least(last) - start.greatest(first) for (start, end), (first, last) in zip(own, theirs, strict=True)]
-    nothing = constant(0, sides[0].type)
-    meets = (nothing < sides[0]) & (nothing < sides[1])
-    common = choose(meets, sides[0] * sides[1], nothing)
-    area, other_area = ((box[0][1] - box[0][0]) * (box[1][1] - box[1][0]) for box in (own, theirs))
-    union = area + other_area - common
-    fits = (nothing < common) & (nothing < area) & (nothing < other_area) & (nothing < union)
-    return choose(fits, common / union, nothing)
+    sides = [
+        scalars.subtract(scalars.minimum(end, last), scalars.maximum(start, first))
+        for (start, end), (first, last) in zip(own, theirs, strict=True)
+    ]
+    nothing = scalars.constant(0, sides[0].type)
+    meets = both(*(scalars.compare("less", nothing, side) for side in sides))
+    common = scalars.select(meets, scalars.multiply(*sides), nothing)
+    areas = [scalars.multiply(*(scalars.subtract(end, start) for start, end in box)) for box in (own, theirs)]
+    union = scalars.subtract(scalars.add(*areas), common)
+    fits = reduce(both, [scalars.compare("less", nothing, each) for each in (common, *areas, union)])
+    return scalars.select(fits, scalars.divide(common, union), nothing)

@@ -1,16 +1,20 @@
-"""Shapes as values: `shape_of`, and ops whose sizes are computed while the program runs.
+"""Ops whose sizes are computed while the program runs, and reshapes and concatenations of open sizes.
 
 Linalg reports no error: sizes that do not fit are undefined behaviour there, where the interpreter says what is wrong.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-from xdsl.dialects import math, tensor
-from xdsl.dialects.builtin import TensorType, f64, i64
+from xdsl.dialects import arith, math, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f64, i64
 from xdsl.ir import SSAValue
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect import scalars
+from fuse_dialect.dialect.loops import Nest, Place
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.dynamic import (
     DynArangeOp,
     DynBroadcastToOp,
@@ -22,247 +26,268 @@ from fuse_dialect.dialect.ops.dynamic import (
     DynTileOp,
     ShapeOfOp,
 )
+from fuse_dialect.dialect.picked_places import bounded, index_at, repeated, unfolded
 from fuse_dialect.dialect.types import DYNAMIC, is_unsigned, normalize_axes, normalize_axis, tensor_type
-from fuse_dialect.targets.linalg.arrays import signless_type
-from fuse_dialect.targets.linalg.elements import (
-    Number,
-    Size,
-    Table,
-    as_index,
-    choose,
-    element_count,
-    generated,
-    row_major,
-    unfolded,
-)
+from fuse_dialect.loops.indices import Index, number
+from fuse_dialect.targets.linalg.arrays import signless_type, static_shape
+from fuse_dialect.targets.linalg.steps import Steps, Table
 
 
-def known_or(op: FuseOp, computed: Sequence[Size]) -> list[Size]:
-    """The sizes of the op's result that its type says, and the computed ones elsewhere."""
-    known = tensor_type(op.results[0]).get_shape()
-    return [own if size == DYNAMIC else size for size, own in zip(known, computed, strict=True)]
+def whole(value: int) -> SSAValue:
+    """A number, as i64."""
+    return scalars.constant(value, i64)
 
 
-def numbers_in(table: Table) -> list[Number]:
-    """The elements of a list, as indices."""
-    return [table.at(place).index() for place in range(table.static_shape[0])]
+def number_in(nest: Nest, operand: int, place: int) -> SSAValue:
+    """An element of a list, as i64."""
+    return index_at(nest, [number(place)], operand)
 
 
-def write_shape_of(op: ShapeOfOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def remainder(place: SSAValue, count: SSAValue) -> SSAValue:
+    """What a division leaves; neither number is negative."""
+    return scalars.apply(arith.RemSIOp, place, count)
+
+
+def row_major(nest: Nest, at: Sequence[Index], sizes: Sequence[Size]) -> SSAValue:
+    """The number of the element at some indices, counted in row-major order."""
+    place = whole(0)
+    for index, size in zip(at, sizes, strict=True):
+        place = scalars.add(scalars.multiply(place, nest.count(size)), nest.position(index))
+    return place
+
+
+def write_shape_of(op: ShapeOfOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The sizes, one after the other."""
-    (x,) = operands
-    sizes = [as_index(size).to(i64).value for size in x.sizes()]
+    sizes = [arith.IndexCastOp(steps.index(size), i64).result for size in operands[0].shape]
     type = TensorType(i64, [len(sizes)])
     if not sizes:
         return [tensor.EmptyOp([], type).tensor]
     return [tensor.FromElementsOp(*sizes, result_type=type).result]
 
 
-def write_broadcast(op: DynBroadcastToOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_broadcast(op: DynBroadcastToOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The only element of an axis of size 1, else the own one."""
     x, shape = operands
-    own, wanted = x.sizes(), numbers_in(shape)
-    while len(wanted) < len(own):
-        wanted.insert(0, as_index(1))
-    front = len(wanted) - len(own)
-    sizes: list[Size] = [
-        *wanted[:front],
-        *(
-            choose(as_index(size).equals(1), other, as_index(size))
-            for size, other in zip(own, wanted[front:], strict=True)
-        ),
-    ]
+    rank, (count,) = tensor_type(op.result).get_num_dims(), shape.type.get_shape()
+    front = rank - len(x.shape)
 
-    def body(at: Sequence[Number]) -> Number:
-        places = [
-            choose(as_index(size).equals(1), as_index(0), place) for size, place in zip(own, at[front:], strict=True)
-        ]
-        return x.at(*places)
+    def size(nest: Nest, axis: int) -> SSAValue:
+        wanted = number_in(nest, 1, axis - (rank - count)) if axis >= rank - count else whole(1)
+        if axis < front:
+            return wanted
+        own = nest.count(x.shape[axis - front])
+        return scalars.select(scalars.compare("equal", own, whole(1)), wanted, own)
 
-    return [generated(known_or(op, sizes), x.element, body).value]
+    def element(nest: Nest) -> SSAValue:
+        places: list[Place] = []
+        for index, own in zip(nest.at[front:], x.shape, strict=True):
+            is_one = scalars.compare("equal", nest.count(own), whole(1))
+            place = scalars.select(is_one, whole(0), nest.position(index))
+            places.append(place if isinstance(own, str) else number(0) if own == 1 else index)
+        return nest.read(0, places)
 
-
-def reshaped(x: Table, sizes: Sequence[Size]) -> Table:
-    """The elements in the same order."""
-    own = x.sizes()
-    return generated(sizes, x.element, lambda at: x.at(*unfolded(row_major(at, sizes), own)))
+    return [steps.stored(steps.shape(op.result.type, operands, size), [x], element).value]
 
 
-def write_dyn_reshape(op: DynReshapeOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_dyn_reshape(op: DynReshapeOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The elements in the same order under sizes of which -1 is what remains, and 0 the operand's."""
     x, shape = operands
-    own, wanted = x.sizes(), numbers_in(shape)
-    if not op.allowzero.value.data:
-        wanted = [
-            choose(size.equals(0), as_index(own[axis]), size) if axis < len(own) else size
-            for axis, size in enumerate(wanted)
-        ]
-    count, known = as_index(element_count(own)), as_index(1)
-    for size in wanted:
-        known = known * choose(size < 0, as_index(1), size)
-    rest = count / known.greatest(1)
-    return [reshaped(x, known_or(op, [choose(size < 0, rest, size) for size in wanted])).value]
+    keeps, (count,) = not op.allowzero.value.data, shape.type.get_shape()
+
+    def size(nest: Nest, axis: int) -> SSAValue:
+        wanted = [number_in(nest, 1, place) for place in range(count)]
+        if keeps:
+            for place, own in zip(range(count), x.shape, strict=False):
+                is_kept = scalars.compare("equal", wanted[place], whole(0))
+                wanted[place] = scalars.select(is_kept, nest.count(own), wanted[place])
+        known = whole(1)
+        for each in wanted:
+            known = scalars.multiply(known, scalars.select(scalars.is_negative(each), whole(1), each))
+        rest = scalars.divide(nest.count(*x.shape), scalars.maximum(known, whole(1)))
+        return scalars.select(scalars.is_negative(wanted[axis]), rest, wanted[axis])
+
+    return [steps.stored(steps.shape(op.result.type, operands, size), [x], _same_element).value]
 
 
-def write_reshape(op: FuseOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_reshape(op: FuseOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """A reshape to a type with `?`: the last one is what remains, one before it keeps the operand's size."""
-    x = operands[0]
-    own, sizes = x.sizes(), list[Size](tensor_type(op.results[0]).get_shape())
-    unknown = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size == DYNAMIC]
+    (x,) = operands
+    sizes = list[Size](tensor_type(op.results[0]).get_shape())
+    unknown = [axis for axis, size in enumerate(sizes) if size == DYNAMIC]
     for axis in unknown[:-1]:
-        sizes[axis] = own[axis]
+        sizes[axis] = x.shape[axis]
+
+    def remaining(nest: Nest) -> SSAValue:
+        known = nest.count(*(size for axis, size in enumerate(sizes) if axis != unknown[-1]))
+        return scalars.divide(nest.count(*x.shape), scalars.maximum(known, whole(1)))
+
     if unknown:
-        known = as_index(element_count([size for axis, size in enumerate(sizes) if axis != unknown[-1]]))
-        sizes[unknown[-1]] = as_index(element_count(own)) / known.greatest(1)
-    return [reshaped(x, sizes).value]
+        sizes[unknown[-1]] = steps.size(operands, remaining)
+    return [steps.stored(sizes, [x], _same_element).value]
 
 
-def write_full(op: DynFullOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def _same_element(nest: Nest) -> SSAValue:
+    """The operand's element with the same place in row-major order."""
+    return nest.read(0, unfolded(nest, row_major(nest, nest.at, nest.extents), nest.shape(0)))
+
+
+def write_full(op: DynFullOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The number, everywhere."""
-    fill, shape = operands
-    return [generated(known_or(op, numbers_in(shape)), fill.element, lambda at: fill.at()).value]
+    shape = steps.shape(op.result.type, operands, lambda nest, axis: number_in(nest, 1, axis))
+    return [steps.stored(shape, operands[:1], lambda nest: nest.read(0, ())).value]
 
 
-def write_strided_slice(op: DynStridedSliceOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_strided_slice(op: DynStridedSliceOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """From the first index on, in strides, where the numbers are brought into range as Python does."""
-    x, *lists = operands
-    begins, ends, strides = map(numbers_in, lists)
-    numbers = range(len(begins)) if op.axes is None else op.axes.get_values()
-    return [sliced(op, x, normalize_axes(numbers, len(x.static_shape)), begins, ends, strides).value]
+    x, begins, *_ = operands
+    (count,) = begins.type.get_shape()
+    axes = normalize_axes(range(count) if op.axes is None else op.axes.get_values(), len(x.shape))
+
+    def cut(nest: Nest, axis: int) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """Where the slice begins and ends along an axis, and its stride."""
+        begin, end, stride = (number_in(nest, operand, axes.index(axis)) for operand in (1, 2, 3))
+        own, is_back = nest.count(x.shape[axis]), scalars.is_negative(stride)
+        start, stop = (
+            scalars.select(is_back, bounded(each, own, is_back=True), bounded(each, own, is_back=False))
+            for each in (begin, end)
+        )
+        return start, stop, stride
+
+    def size(nest: Nest, axis: int) -> SSAValue | Size:
+        return cut_length(*cut(nest, axis)) if axis in axes else x.shape[axis]
+
+    def element(nest: Nest) -> SSAValue:
+        places: list[Place] = list(nest.at)
+        for axis in axes:
+            start, _, stride = cut(nest, axis)
+            places[axis] = scalars.add(start, scalars.multiply(nest.position(nest.at[axis]), stride))
+        return nest.read(0, places)
+
+    return [steps.stored(steps.shape(op.result.type, operands, size), operands, element).value]
 
 
-def sliced(
-    op: FuseOp,
-    x: Table,
-    axes: Sequence[int],
-    begins: Sequence[Number],
-    ends: Sequence[Number],
-    strides: Sequence[Number],
-) -> Table:
-    """A slice along some axes: what `op` gives."""
-    own = x.sizes()
-    first, steps, sizes = [as_index(0)] * len(own), [as_index(1)] * len(own), list(own)
-    for axis, begin, end, stride in zip(axes, begins, ends, strides, strict=True):
-        size, is_back = as_index(own[axis]), stride < 0
-        start, stop = (bounded(number, size, is_back) for number in (begin, end))
-        length = choose(is_back, start - stop, stop - start)
-        step = choose(is_back, as_index(0) - stride, stride)
-        first[axis], steps[axis] = start, stride
-        sizes[axis] = (length.greatest(0) + step - 1) / step
-    sizes = known_or(op, sizes)
-
-    def body(at: Sequence[Number]) -> Number:
-        return x.at(*(start + place * step for start, place, step in zip(first, at, steps, strict=True)))
-
-    return generated(sizes, x.element, body)
+def cut_length(start: SSAValue, stop: SSAValue, stride: SSAValue) -> SSAValue:
+    """How many indices a slice has whose bounds are in range."""
+    is_back = scalars.is_negative(stride)
+    length = scalars.select(is_back, scalars.subtract(start, stop), scalars.subtract(stop, start))
+    step = scalars.select(is_back, scalars.subtract(whole(0), stride), stride)
+    spare = scalars.subtract(scalars.add(scalars.maximum(length, whole(0)), step), whole(1))
+    return scalars.divide(spare, step)
 
 
-def bounded(number: Number, size: Number, is_back: Number) -> Number:
-    """A bound of a slice as `slice.indices` brings it into range."""
-    counted = choose(number < 0, number + size, number)
-    least = choose(is_back, as_index(-1), as_index(0))
-    return counted.greatest(least).least(choose(is_back, size - 1, size))
-
-
-def write_tile(op: DynTileOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_tile(op: DynTileOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The element at the place modulo the size."""
     x, reps = operands
-    own, counts = x.sizes(), numbers_in(reps)
-    counts = [as_index(1)] * (len(own) - len(counts)) + counts
-    front = len(counts) - len(own)
-    sizes: list[Size] = [
-        *counts[:front],
-        *(as_index(size) * count for size, count in zip(own, counts[front:], strict=True)),
-    ]
+    rank, (count,) = tensor_type(op.result).get_num_dims(), reps.type.get_shape()
+    front = rank - len(x.shape)
 
-    def body(at: Sequence[Number]) -> Number:
-        return x.at(*(place % as_index(size) for place, size in zip(at[front:], own, strict=True)))
+    def size(nest: Nest, axis: int) -> SSAValue:
+        times = number_in(nest, 1, axis - (rank - count)) if axis >= rank - count else whole(1)
+        return times if axis < front else scalars.multiply(nest.count(x.shape[axis - front]), times)
 
-    return [generated(known_or(op, sizes), x.element, body).value]
+    def element(nest: Nest) -> SSAValue:
+        own = zip(nest.at[front:], x.shape, strict=True)
+        return nest.read(0, [remainder(nest.position(index), nest.count(size)) for index, size in own])
+
+    return [steps.stored(steps.shape(op.result.type, operands, size), [x], element).value]
 
 
-def write_pad(op: DynPadOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_pad(op: DynPadOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The operand's element, found by the mode, or the value."""
-    x, value, low, high = operands
-    return [padded(op, x, value, numbers_in(low), numbers_in(high), op.mode.data).value]
+    x, is_constant = operands[0], op.mode.data == "constant"
+
+    def size(nest: Nest, axis: int) -> SSAValue:
+        low, high = (number_in(nest, operand, axis) for operand in (2, 3))
+        return scalars.add(scalars.add(nest.count(x.shape[axis]), low), high)
+
+    def element(nest: Nest) -> SSAValue:
+        inside = scalars.compare("equal", whole(0), whole(0))
+        places: list[Place] = []
+        for axis, index in enumerate(nest.at):
+            low, high = (number_in(nest, operand, axis) for operand in (2, 3))
+            start = scalars.maximum(scalars.subtract(whole(0), low), whole(0))
+            kept = scalars.subtract(nest.count(x.shape[axis]), start)
+            kept = scalars.add(kept, scalars.minimum(high, whole(0)))
+            place = scalars.subtract(nest.position(index), scalars.maximum(low, whole(0)))
+            for one, other in ((whole(0), place), (place, scalars.subtract(kept, whole(1)))):
+                inside = scalars.apply(arith.AndIOp, inside, scalars.compare("less_equal", one, other))
+            places.append(scalars.add(repeated(place, kept, "edge" if is_constant else op.mode.data), start))
+        here = nest.read(0, places)
+        return scalars.select(inside, here, nest.read(1, ())) if is_constant else here
+
+    return [steps.stored(steps.shape(op.result.type, operands, size), operands, element).value]
 
 
-def padded(op: FuseOp, x: Table, value: Table, lows: Sequence[Number], highs: Sequence[Number], mode: str) -> Table:
-    """The operand with elements around it: what `op` gives."""
-    own = x.sizes()
-    starts = [(as_index(0) - number).greatest(0) for number in lows]
-    kept = [as_index(size) - start + number.least(0) for size, start, number in zip(own, starts, highs, strict=True)]
-    sizes: list[Size] = [
-        as_index(size) + before + behind for size, before, behind in zip(own, lows, highs, strict=True)
-    ]
-
-    def body(at: Sequence[Number]) -> Number:
-        inner = [place - number.greatest(0) for place, number in zip(at, lows, strict=True)]
-        inside = as_index(0).equals(0)
-        places: list[Number] = []
-        for place, count, start in zip(inner, kept, starts, strict=True):
-            inside = inside & ~(place < 0) & (place < count)
-            places.append(_REPEATED[mode](place, count).greatest(0).least(count - 1).greatest(0) + start)
-        here = x.at(*places)
-        return choose(inside, here, value.at()) if mode == "constant" else here
-
-    return generated(known_or(op, sizes), x.element, body)
-
-
-def _modulo(place: Number, count: Number) -> Number:
-    """The remainder that is not negative."""
-    rest = place % count
-    return choose(rest < 0, rest + count, rest)
-
-
-def _reflected(place: Number, count: Number) -> Number:
-    period = ((count - 1) * 2).greatest(1)
-    around = _modulo(place, period)
-    return around.least(period - around)
-
-
-_REPEATED: dict[str, Callable[[Number, Number], Number]] = {
-    "constant": lambda place, _: place,
-    "edge": lambda place, _: place,
-    "reflect": _reflected,
-    "wrap": lambda place, count: _modulo(place, count.greatest(1)),
-}
-"""Which element modes repeat, at a place that may be outside."""
-
-
-def write_arange(op: DynArangeOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_arange(op: DynArangeOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """A multiple of the step, from the start on."""
-    type = tensor_type(op.result)
-    target, unsigned = signless_type(type.element_type), is_unsigned(type)
+    target, unsigned = signless_type(tensor_type(op.result).element_type), is_unsigned(op.result.type)
 
-    def numbers() -> tuple[Number, Number, Number]:
-        start, stop, step = (table.at().to(f64) for table in operands)
-        return start, stop, step
+    def given(nest: Nest, operand: int) -> SSAValue:
+        sign = is_unsigned(nest.type_of(operand))
+        return scalars.convert(nest.read(operand, ()), f64, unsigned_source=sign, unsigned_target=False)
 
-    def count(_: Sequence[Number]) -> Number:
-        start, stop, step = numbers()
-        return Number(math.CeilOp(((stop - start) / step).value).result).greatest(0).to(i64)
+    def count(nest: Nest) -> SSAValue:
+        start, stop, step = (given(nest, operand) for operand in range(3))
+        length = scalars.apply(math.CeilOp, scalars.divide(scalars.subtract(stop, start), step))
+        length = scalars.select(scalars.is_negative(length), scalars.constant(0, f64), length)
+        return scalars.convert(length, i64, unsigned_source=False, unsigned_target=False)
+
+    def element(nest: Nest) -> SSAValue:
+        place = scalars.convert(nest.position(nest.at[0]), f64, unsigned_source=False, unsigned_target=False)
+        value = scalars.add(given(nest, 0), scalars.multiply(place, given(nest, 2)))
+        return scalars.convert(value, target, unsigned_source=False, unsigned_target=unsigned)
 
     # In a tensor: compilers that run sizes on a host of their own may have no f64 there.
-    size = generated([], i64, count).at().index()
-
-    def body(at: Sequence[Number]) -> Number:
-        start, _, step = numbers()
-        number = start + at[0].to(f64) * step
-        return Number(scalars.convert(number.value, target, unsigned_source=False, unsigned_target=unsigned))
-
-    return [generated(known_or(op, [size]), target, body).value]
+    counted = steps.stored((), operands, count)
+    shape = steps.shape(op.result.type, [counted], lambda nest, axis: nest.read(0, ()))
+    return [steps.stored(shape, operands, element).value]
 
 
-def write_one_hot(op: DynOneHotOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_one_hot(op: DynOneHotOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The index compared with the place on the new axis."""
-    indices, on, off, depth = operands
-    own, count = indices.sizes(), depth.at().index()
+    own = operands[0].shape
     axis = normalize_axis(op.axis.value.data, len(own) + 1)
 
-    def body(at: Sequence[Number]) -> Number:
-        wanted = indices.at(*at[:axis], *at[axis + 1 :]).index()
-        place = choose(wanted < 0, wanted + count, wanted)
-        return choose(place.equals(at[axis]), on.at(), off.at())
+    def size(nest: Nest, along: int) -> SSAValue | Size:
+        return index_at(nest, (), 3) if along == axis else own[along - (along > axis)]
 
-    return [generated(known_or(op, [*own[:axis], count, *own[axis:]]), on.element, body).value]
+    def element(nest: Nest) -> SSAValue:
+        wanted = index_at(nest, [*nest.at[:axis], *nest.at[axis + 1 :]], 0)
+        counted = scalars.add(wanted, index_at(nest, (), 3))
+        place = scalars.select(scalars.is_negative(wanted), counted, wanted)
+        is_hit = scalars.compare("equal", place, nest.position(nest.at[axis]))
+        return scalars.select(is_hit, nest.read(1, ()), nest.read(2, ()))
+
+    return [steps.stored(steps.shape(op.result.type, operands, size), operands, element).value]
+
+
+def write_concatenate(op: ConcatenateOp, steps: Steps, operands: Sequence[Table]) -> Sequence[SSAValue]:
+    """Each operand put behind those before it."""
+    rank = len(operands[0].shape)
+    axis = normalize_axis(op.axis.value.data, rank)
+    starts = [steps.size(operands, partial(_length, axis=axis, count=count)) for count in range(len(operands))]
+
+    def size(nest: Nest, along: int) -> SSAValue | Size:
+        return _length(nest, axis, len(operands)) if along == axis else operands[0].shape[along]
+
+    result = steps.empty(steps.shape(op.result.type, operands, size), operands[0].type.element_type)
+    for table, start in zip(operands, starts, strict=True):
+        result = tensor.InsertSliceOp.get(
+            source=table.value,
+            dest=result,
+            static_offsets=[DYNAMIC_INDEX if place == axis else 0 for place in range(rank)],
+            static_sizes=static_shape(table.shape),
+            static_strides=[1] * rank,
+            offsets=[steps.index(start)],
+            sizes=[steps.index(size) for size in table.shape if isinstance(size, str)],
+            result_type=result.type,
+        ).result
+    return [result]
+
+
+def _length(nest: Nest, axis: int, count: int) -> SSAValue:
+    """The sizes of the first operands along an axis, added up."""
+    total = whole(0)
+    for operand in range(count):
+        total = scalars.add(total, nest.count(nest.shape(operand)[axis]))
+    return total

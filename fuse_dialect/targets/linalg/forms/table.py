@@ -16,24 +16,20 @@ from fuse_dialect.dialect.ops import (
     linear_algebra,
     linear_systems,
     opaque,
-    resizing,
-    sampling,
     selection,
     sequences,
     tuples,
 )
-from fuse_dialect.targets.linalg.elements import Table
-from fuse_dialect.targets.linalg.forms import counts, lines, open_sizes, sequential, shapes
-from fuse_dialect.targets.linalg.forms import resizing as resized
-from fuse_dialect.targets.linalg.forms import sampling as sampled
+from fuse_dialect.targets.linalg.forms import counts, lines, sequential, shapes
+from fuse_dialect.targets.linalg.steps import Steps, Table
 
-Writer: TypeAlias = Callable[[Any, Sequence[Table]], Sequence[SSAValue]]
+Writer: TypeAlias = Callable[[Any, Steps, Sequence[Table]], Sequence[SSAValue]]
 """Writes an op of one class: its results, from the tensors that stand for its operands."""
 
 WRITERS: Mapping[type[FuseOp], Writer] = {
-    dynamic.DynTopkOp: lines.write_topk,
-    sequences.DftOp: lines.write_dft,
+    # Its elements are sizes: a compiler that has them on its host needs no loop.
     dynamic.ShapeOfOp: shapes.write_shape_of,
+    # Sizes, offsets and strides are elements of operands: a loop program takes them as numbers.
     dynamic.DynBroadcastToOp: shapes.write_broadcast,
     dynamic.DynReshapeOp: shapes.write_dyn_reshape,
     dynamic.DynFullOp: shapes.write_full,
@@ -42,19 +38,21 @@ WRITERS: Mapping[type[FuseOp], Writer] = {
     dynamic.DynPadOp: shapes.write_pad,
     dynamic.DynArangeOp: shapes.write_arange,
     dynamic.DynOneHotOp: shapes.write_one_hot,
-    sampling.DeformableConv2dOp: sampled.write_deformable_conv2d,
-    dynamic.DynResize2dOp: resized.write_resize2d,
+    dynamic.DynTopkOp: lines.write_topk,
+    # Results are as many as values say: they are counted by a stage before.
     opaque.ArgwhereOp: counts.write_argwhere,
     selection.UniqueOp: counts.write_unique,
+    # Each step needs the one before, and reads what that one found.
     selection.NonMaxSuppressionOp: sequential.write_non_max_suppression,
     linear_algebra.DetOp: sequential.write_det,
+    # The loops are those of the definition, n * n: a kernel would be slower than the fast transform of NumPy.
+    sequences.DftOp: lines.write_dft,
 }
-"""For ops that have no loop program, or one of another meaning."""
+"""For ops that have no loop program, and why they have none."""
 
 FALLBACKS: Mapping[type[FuseOp], Writer] = {
     layout.ReshapeOp: shapes.write_reshape,
-    concatenation.ConcatenateOp: open_sizes.write_concatenate,
-    resizing.Resize2dOp: resized.write_resize2d,
+    concatenation.ConcatenateOp: shapes.write_concatenate,
 }
 """For ops that have a loop program, but not for all sizes and properties."""
 
@@ -70,7 +68,8 @@ WITHOUT_FORM: Mapping[type[FuseOp], str] = {
 
 PARTLY: Mapping[str, str] = {
     "any": "elements of less than 8 bits, and floats of 8",
-    "fuse.deformable_conv2d, fuse.max_pool2d_indices, fuse.resize2d with `antialias`": "images of open sizes",
+    "fuse.deformable_conv2d, fuse.max_pool2d_indices": "images of open sizes",
+    "fuse.resize2d with `antialias` and without `scales`": "images of open sizes",
     "fuse.if, fuse.loop": "tuples; values of open sizes that are stacked",
     "fuse.roi_align": "a `sampling_ratio` of 0: it depends on each region how many values it has",
     "fuse.unique": "slices along an axis of several",

@@ -227,7 +227,7 @@ def matrices_of(
         contraction: As `as_matrices` gives it.
         machine: The processor.
         constants: Buffers that may be packed at compile time.
-        shares_columns: Whether columns meet more rows than these: they are packed in any case.
+        shares_columns: Whether columns meet more rows than these: they are packed, unless one tile has all rows.
         block: How many points of the reduced axis the caller takes at a time, if it does so.
         whole_tiles: Buffers that have rows for whole tiles, whatever their number.
     """
@@ -254,7 +254,7 @@ def matrices_of(
         packing = None if expansion is None else expansion.panels
     direct = _direct_place(program, contraction, machine, tile.rows, columns, whole_tiles)
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
-    lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not shares_columns else None
+    lying = _lying_columns(program, contraction) if packing is None and tiles == 1 else None
     block_depth = block
     if block is None and depth is None:
         block_depth = None if direct is not None and lying is not None else OPEN_BLOCK  # (5)

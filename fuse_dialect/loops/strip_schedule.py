@@ -4,7 +4,8 @@
    row. The last of these axes is cut in *strips* of some rows; the others are *outer*. A strip passes all stages before
    the next one begins, so what lies between them has the size of a strip: it never grows with the number of rows.
 2. A *step* is one product, or the loops of neighbouring stages that are none. A product takes its rows from the strip,
-   and its columns from outside, the same ones for all strips of an outer point: they are packed when it begins.
+   and its columns from outside, the same ones for all strips of an outer point: they are packed when it begins, or read
+   where they lie if one tile has all the rows.
 3. As many rows are in a strip as let all that passes between steps stay in the second-level cache, but whole tiles of
    all products: one tile at least.
 4. Rows of what passes between steps are as far apart as copied rows of products are, so that none collide in a cache.
@@ -279,7 +280,8 @@ def _cut(step: _Chosen, group: _Group, band: Band) -> _Chosen:
         return step
     if isinstance(step, Matrices):
         is_reduced = group.stages[0].axes[axes[0]].is_reduced
-        return replace(step, interval=Interval.DEPTH if is_reduced else Interval.COLUMNS)
+        # What is left out is whole panels of packed columns.
+        return replace(step, interval=Interval.DEPTH if is_reduced else Interval.COLUMNS, lying=None)
     return step[0], step[1], axes[0]
 
 

@@ -164,7 +164,7 @@ def _written(request: Request, number: int, strips: Strips) -> _Written:
         write_block_gemm(runs, step.matrices, interval)
     else:
         columns = None
-        if step.matrices.packing is None:
+        if step.matrices.packing is None and step.matrices.lying is None:
             packs = f"{f.name}_{number}_columns"
             columns = replace(inner, entry=_function(request, packs))
         write_strip_gemm(columns, runs, step.matrices, interval)

@@ -267,7 +267,7 @@ class _StripGemm(_Gemm):
             over = interval(self.frame)
         elif self.m.interval is Interval.COLUMNS:
             columns = self._panels_of(interval(self.frame))
-        self._depth_blocks(point, self.f.i64(0), block, self._packed(point), columns, over)
+        self._depth_blocks(point, self.f.i64(0), block, self._columns(point), columns, over)
         self.f.ret()
 
     def write_block(self, interval: IntervalOf) -> None:
@@ -275,10 +275,7 @@ class _StripGemm(_Gemm):
         f, (point, block) = self.f, self._begun()
         zero, over = f.i64(0), interval(self.frame)
         if self.m.interval is Interval.DEPTH:
-            base = (
-                self._packed(point) if self.m.lying is None else self._lying(self.m.lying, {**point, self.column: zero})
-            )
-            self._depth_blocks(point, zero, block, base, None, over, adds=True)
+            self._depth_blocks(point, zero, block, self._columns(point), None, over, adds=True)
         else:
             low, stop = self._panels_of(over)
             base = self._packed(point)
@@ -296,6 +293,12 @@ class _StripGemm(_Gemm):
         point, row = self._place()
         self.group, self.block = self.larger(self.panels, self.f.i64(1)), self.f.i64(self.m.most_tiles)
         return point, self.f.quotient(row, height)
+
+    def _columns(self, point: dict[int, Value]) -> Value:
+        """Address of the first column, packed or where it lies."""
+        if self.m.lying is None:
+            return self._packed(point)
+        return self._lying(self.m.lying, {**point, self.column: self.f.i64(0)})
 
     def _packed(self, point: dict[int, Value]) -> Value:
         """Address of the first panel of columns."""

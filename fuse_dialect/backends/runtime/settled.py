@@ -2,8 +2,8 @@
 
 1. A value is *settled* if it follows from sizes alone: it is a small constant, or made of settled values, or of the
    sizes of others by `shape_of`. A call all of whose results are settled is run by NumPy, once a plan.
-2. Only values of rank 0 and 1 are settled, for a plan keeps them: what is made of two positions has as many elements as
-   pairs.
+2. Only values of rank 0 and 1, and small ones, are settled, for a plan keeps them: what is made of two positions has as
+   many elements as pairs.
 3. A `dyn_reshape` to a settled shape is a view.
 4. An op that only moves elements, by settled numbers if it has some, is a move; see `moves`. One that counts elements
    runs natively if it stands outside of loops and branches; see `counting`.
@@ -40,7 +40,7 @@ from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.dynamic import DynReshapeOp, ShapeOfOp
 
 MOST_LATE = 16
-"""Elements of a settled value that follows from a count: words of a frame."""
+"""Elements of a settled value that follows from a count, words of a frame; and of one of more axes (2)."""
 MOST_ELEMENTS = 4096
 """Of a constant that counts as settled."""
 
@@ -315,7 +315,7 @@ class _Settling:
 
     def _is_settled(self, call: Call, block: Block) -> bool:
         """Condition 1 and 2."""
-        if any(len(self.tensors[tensor].shape) > 1 for tensor in call.results):
+        if not all(map(self._is_kept, call.results)):
             return False
         if not self.late.isdisjoint(call.arguments) and not all(map(self._is_of_words, call.results)):
             return False  # a frame has words for integers of a known number
@@ -323,6 +323,11 @@ class _Settling:
             tensor in self.settled or _is_sized_alone(argument)
             for tensor, argument in zip(call.arguments, block.args, strict=True)
         )
+
+    def _is_kept(self, tensor: int) -> bool:
+        """Whether a plan may keep a value (2)."""
+        type = self.tensors[tensor]
+        return len(type.shape) <= 1 or (type.is_static and prod(type.shape) <= MOST_LATE)
 
     def _is_of_words(self, tensor: int) -> bool:
         type = self.tensors[tensor]

@@ -15,7 +15,6 @@ import platform
 from collections.abc import Callable, Sequence
 from ctypes import CFUNCTYPE, c_int64
 from dataclasses import dataclass
-from string import Template
 from threading import get_ident
 from time import perf_counter
 from typing import Any
@@ -23,6 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fuse_dialect.backends.assembler.builder import Function, Module, Parameter
+from fuse_dialect.backends.assembler.values import I64, PTR, VOID, Type, Value
 from fuse_dialect.backends.runtime.arrays import address_of
 from fuse_dialect.backends.runtime.driver import CONTROL, clock_of
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph
@@ -42,68 +43,47 @@ _RECORD = 5
 _HEAD = 2
 """Words before the entries: how many were asked for, how many there is room for."""
 
-_TEXT = Template("""\
-declare i64 @$clock()
 
-define i64 @fuse_clock() {
-  %now = call i64 @$clock()
-  ret i64 %now
-}
+def _text() -> str:
+    """The functions between the driver and kernels, as LLVM IR (1, 2)."""
+    module, clock = Module(), clock_of(platform.machine())
 
-define internal void @note(ptr %record, i64 %start, i64 %part, i64 %parts) {
-  %end = call i64 @$clock()
-  %log_at = getelementptr i64, ptr %record, i64 2
-  %log = load ptr, ptr %log_at
-  %who_at = getelementptr i64, ptr %record, i64 3
-  %who = load ptr, ptr %who_at
-  %row_at = getelementptr i64, ptr %record, i64 4
-  %row = load i64, ptr %row_at
-  %thread = call i64 %who()
-  %number = atomicrmw add ptr %log, i64 1 acq_rel
-  %room_at = getelementptr i64, ptr %log, i64 1
-  %room = load i64, ptr %room_at
-  %fits = icmp slt i64 %number, %room
-  br i1 %fits, label %write, label %done
-write:
-  %skip = mul i64 %number, $entry
-  %first = add i64 %skip, $head
-  %entry = getelementptr i64, ptr %log, i64 %first
-  store i64 %start, ptr %entry
-  %end_at = getelementptr i64, ptr %entry, i64 1
-  store i64 %end, ptr %end_at
-  %thread_at = getelementptr i64, ptr %entry, i64 2
-  store i64 %thread, ptr %thread_at
-  %which_at = getelementptr i64, ptr %entry, i64 3
-  store i64 %row, ptr %which_at
-  %part_at = getelementptr i64, ptr %entry, i64 4
-  store i64 %part, ptr %part_at
-  %parts_at = getelementptr i64, ptr %entry, i64 5
-  store i64 %parts, ptr %parts_at
-  br label %done
-done:
-  ret void
-}
+    def words(f: Function, start: Value, kinds: Sequence[Type]) -> list[Value]:
+        return [f.load(kind, f.offset(start, f.i64(place), I64)) for place, kind in enumerate(kinds)]
 
-define void @fuse_traced(ptr %record, i64 %part, i64 %parts) {
-  %kernel = load ptr, ptr %record
-  %slots_at = getelementptr i64, ptr %record, i64 1
-  %slots = load ptr, ptr %slots_at
-  %start = call i64 @$clock()
-  call void %kernel(ptr %slots, i64 %part, i64 %parts)
-  call void @note(ptr %record, i64 %start, i64 %part, i64 %parts)
-  ret void
-}
+    f = module.function("fuse_clock", [], result=I64)
+    f.ret(f.call(clock, I64, []))
 
-define i64 @fuse_traced_checked(ptr %record) {
-  %kernel = load ptr, ptr %record
-  %slots_at = getelementptr i64, ptr %record, i64 1
-  %slots = load ptr, ptr %slots_at
-  %start = call i64 @$clock()
-  %next = call i64 %kernel(ptr %slots)
-  call void @note(ptr %record, i64 %start, i64 0, i64 1)
-  ret i64 %next
-}
-""")
+    given = [Parameter("record", PTR), Parameter("start", I64), Parameter("part", I64), Parameter("parts", I64)]
+    f = module.function("note", given, linkage="internal")
+    record, start, part, parts = f.parameters
+    end = f.call(clock, I64, [])
+    _, _, log, who, row = words(f, record, (PTR, PTR, PTR, PTR, I64))
+    thread = f.emit(I64, f"call i64 {who.text}()")
+    number = f.emit(I64, f"atomicrmw add {log}, i64 1 acq_rel")
+    room = f.load(I64, f.offset(log, f.i64(1), I64))
+    with f.when(f.compare("slt", number, room)):
+        entry = f.offset(log, f.add(f.multiply(number, f.i64(_ENTRY)), f.i64(_HEAD)), I64)
+        for place, value in enumerate((start, end, thread, row, part, parts)):
+            f.store(value, f.offset(entry, f.i64(place), I64))
+    f.ret()
+
+    f = module.function("fuse_traced", [given[0], *given[2:]])
+    record, part, parts = f.parameters
+    kernel, slots = words(f, record, (PTR, PTR))
+    start = f.call(clock, I64, [])
+    f.do(f"call void {kernel.text}({slots}, {part}, {parts})")
+    f.call("note", VOID, [record, start, part, parts])
+    f.ret()
+
+    f = module.function("fuse_traced_checked", [given[0]], result=I64)
+    (record,) = f.parameters
+    kernel, slots = words(f, record, (PTR, PTR))
+    start = f.call(clock, I64, [])
+    following = f.emit(I64, f"call i64 {kernel.text}({slots})")
+    f.call("note", VOID, [record, start, f.i64(0), f.i64(1)])
+    f.ret(following)
+    return module.text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +103,7 @@ class _Native:
 def _native() -> _Native:
     from fuse_dialect.backends.assembler.engine import compile_object, load
 
-    text = _TEXT.substitute(clock=clock_of(platform.machine()), entry=_ENTRY, head=_HEAD)
-    code = load(compile_object(text), ("fuse_clock", "fuse_traced", "fuse_traced_checked"))
+    code = load(compile_object(_text()), ("fuse_clock", "fuse_traced", "fuse_traced_checked"))
     places = code.addresses
     clock = CFUNCTYPE(c_int64)(places["fuse_clock"])
     return _Native(places["fuse_traced"], places["fuse_traced_checked"], clock, code)

@@ -10,6 +10,8 @@ All is counted in additions of a vector loop, `Rates.vectors`, so that it holds 
    products where few outputs share it, and most where there is one, in depthwise convolutions.
 5. Pools combine taps of a channel; channels first they read them at places that are no vectors.
 6. A transpose takes longer than moving its bytes, for it reads or writes short runs.
+7. Windows over images of open size are copied one by one in any layout, unless each channel is by itself: runs of a few
+   channels, or single elements.
 
 The factors are measured: `tools/bench_convolutions.py --layouts` on one core of an Intel Sapphire Rapids, for AVX-512
 and AVX2. They are within 20 % of 35 of its 40 cases.
@@ -37,6 +39,8 @@ _PACKED = 9.0
 """Packing one element of a window (4)."""
 _PACKED_RUN = 4.0
 """The same where rows of pixels are copied as they are: one tap, one pixel apart."""
+_COPIED_RUNS, _COPIED_ONES = 24.0, 54.0
+"""Copying one element of a window of an image of open size, channels last and channels first (7)."""
 _POOLED_FIRST, _POOLED_LAST = 3.0, 1.0
 """One tap of a pool (5)."""
 _TRANSPOSED = 2.5
@@ -61,6 +65,8 @@ class WindowedProduct:
     """Whether windows lie side by side: steps and dilations are 1."""
     has_constant_weights: bool
     element_bytes: int
+    is_open: bool = False
+    """Whether the size of the images is not known."""
 
     def seconds(self, machine: Machine, *, channels_last: bool) -> float:
         """What its arithmetic takes on a machine with rates."""
@@ -84,13 +90,20 @@ class WindowedProduct:
             return products * lanes * _ONE_OUTPUT_VECTORS
         # (1) What lanes beyond the last channel compute is thrown away.
         alone = _LONE_VECTOR if self.outputs <= lanes else 1.0
-        return products * _whole(self.outputs, lanes) * alone
+        return products * _whole(self.outputs, lanes) * alone + self._copied * _COPIED_RUNS
+
+    @property
+    def _copied(self) -> int:
+        """Elements of windows that are copied (7)."""
+        is_whole = not self.is_open or prod(self.taps) == 1
+        return 0 if is_whole or self.inputs == self.outputs == 1 else self.groups * self._depth * self.pixels
 
     def _has_points(self, lanes: int) -> bool:
         """Whether (2) holds; see `winograd_schedule.winograd_plan`."""
         few = min(self.inputs, self.outputs) < _LEAST_POINTS_CHANNELS
         return (
-            self.taps == (3, 3)
+            not self.is_open
+            and self.taps == (3, 3)
             and self.is_dense
             and self.has_constant_weights
             and self.groups == 1
@@ -101,7 +114,7 @@ class WindowedProduct:
 
     def _channels_first(self, machine: Machine) -> float:
         lanes = machine.lanes(self.element_bytes)
-        packed = _PACKED_RUN if prod(self.taps) == 1 else _PACKED
+        packed = _PACKED_RUN if prod(self.taps) == 1 else _COPIED_ONES if self._copied else _PACKED
         products = self.groups * self._depth * self.outputs * _whole(self.pixels, 2 * lanes) * _MULTIPLY_ADD
         return products + self.groups * self._depth * self.pixels * packed  # (4)
 

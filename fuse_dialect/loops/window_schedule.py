@@ -16,7 +16,7 @@ from math import prod
 from fuse_dialect.loops import tiling
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.program import LoopProgram, Reduction
-from fuse_dialect.loops.windowing import Windowing
+from fuse_dialect.loops.windowing import OpenEnd, Windowing
 from fuse_dialect.machines.machine import Machine
 
 _UNROLLED_TAPS = 12
@@ -29,6 +29,8 @@ _VECTORS = 4
 """Vectors of a tile that has no neighbours."""
 
 
+_OPEN_TILE = 8
+"""Neighbours of a tile where their number is not known."""
 _FIXED_TILES = 6
 """Most tiles of a row that stand at known places (3)."""
 
@@ -60,7 +62,7 @@ class WindowPlan:
     unrolled: tuple[int, ...]
     """Taps that are written out."""
     looped: tuple[int, ...]
-    whole_windows: tuple[int, int | None]
+    whole_windows: tuple[int, int | OpenEnd | None]
     """The first neighbour along the tile axis whose guards hold, and the first behind them; `None` for the size."""
 
     @property
@@ -87,8 +89,10 @@ class WindowPlan:
             return None
         if tile_axis is None:
             return (RowTiles(0, 1, 1, is_fixed=False),)
-        size = self.windowing.stage.axes[tile_axis].size
-        return row_tiles(size, self.whole_windows, self.tile) if isinstance(size, int) and size else None
+        size, (first, stop) = self.windowing.stage.axes[tile_axis].size, self.whole_windows
+        if not isinstance(size, int) or not size or isinstance(stop, OpenEnd):
+            return None
+        return row_tiles(size, (first, stop), self.tile)
 
     @property
     def holds_along_lanes(self) -> bool:
@@ -96,8 +100,8 @@ class WindowPlan:
         lane, inside = self.windowing.lane_axis, self.windowing.inside
         if inside is None or lane not in inside:
             return inside is not None
-        size = self.windowing.stage.axes[lane].size
-        return isinstance(size, int) and inside[lane].first <= 0 and inside[lane].stop >= size
+        size, stop = self.windowing.stage.axes[lane].size, inside[lane].stop
+        return isinstance(size, int) and isinstance(stop, int) and inside[lane].first <= 0 and stop >= size
 
     @property
     def reduction(self) -> Reduction:
@@ -122,7 +126,8 @@ def window_plan(program: LoopProgram, windowing: Windowing, machine: Machine) ->
         size = stage.axes[windowing.tile_axis].size if whole[1] is None else whole[1]
         # (2) Half of the registers hold sums: more of them than one addition takes cycles. The others are for reads.
         most = machine.registers // 2 - 1
-        tile = max(1, tiling.even_part(size - whole[0] if isinstance(size, int) else None, most))
+        # What is left of an unknown number is computed one by one.
+        tile = max(1, tiling.even_part(size - whole[0], most)) if isinstance(size, int) else min(most, _OPEN_TILE)
     if isinstance(size := stage.axes[windowing.lane_axis].size, int):
         vectors = max(1, min(vectors, size // lanes))
     return WindowPlan(program, windowing, machine, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole)
@@ -153,16 +158,19 @@ def row_tiles(size: int, whole: tuple[int, int | None], tile: int) -> tuple[RowT
     return (*head, *middle, *tail) if len(head) + len(tail) <= _FIXED_TILES else None
 
 
-def _whole_windows(windowing: Windowing, axis: int) -> tuple[int, int | None]:
+def _whole_windows(windowing: Windowing, axis: int) -> tuple[int, int | OpenEnd | None]:
     """The interval of an axis in which its guards hold."""
     if windowing.inside is None or axis not in windowing.inside:
         return 0, None
     interval, size = windowing.inside[axis], windowing.stage.axes[axis].size
+    first, stop = max(interval.first, 0), interval.stop
+    if isinstance(stop, OpenEnd):
+        return first, stop
     # A size that is not known may be less than the interval: then no window is taken for whole.
     if not isinstance(size, int):
         return 0, 0
-    first = min(max(interval.first, 0), size)
-    return first, min(max(interval.stop, first), size)
+    first = min(first, size)
+    return first, min(max(stop, first), size)
 
 
 def tap_count(windowing: Windowing, axis: int) -> int:

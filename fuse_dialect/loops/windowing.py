@@ -4,7 +4,7 @@
    least one read they are contiguous too, or nearly so.
 2. The *tile axis* is the next parallel axis that has windows: neighbouring results along it share what they read.
 3. A guard that depends on one parallel axis holds in an interval of it at all taps. Where all guards hold, elements
-   are read without asking.
+   are read without asking. Where the interval ends follows from the size of what is read, which may be open.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,20 @@ CLOSE = 3
 
 
 @dataclass(frozen=True, slots=True)
+class OpenEnd:
+    """The end of an interval that follows from an open size: `(size - reach) / step`, rounded up; 0 if that is less."""
+
+    size: str
+    reach: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Interval:
     """Values of an axis from `first` on, below `stop`."""
 
     first: int
-    stop: int
+    stop: int | OpenEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,18 +221,28 @@ def _inside(stage: Stage, parallel: list[int]) -> dict[int, Interval] | None:
             interval = _interval(stage, guard.index, guard.size, parallel)
             if interval is None:
                 return None
-            axis, first, stop = interval
-            old = found.get(axis, Interval(first, stop))
-            found[axis] = Interval(max(old.first, first), min(old.stop, stop))
+            axis, own = interval
+            common = _common(found.get(axis, own), own)
+            if common is None:
+                return None
+            found[axis] = common
     return found
 
 
-def _interval(stage: Stage, index: Index, size: int | str, parallel: list[int]) -> tuple[int, int, int] | None:
+def _common(one: Interval, other: Interval) -> Interval | None:
+    """What is in both intervals; `None` if that is not known."""
+    first = max(one.first, other.first)
+    if isinstance(one.stop, int) and isinstance(other.stop, int):
+        return Interval(first, min(one.stop, other.stop))
+    return Interval(first, one.stop) if one.stop == other.stop else None
+
+
+def _interval(stage: Stage, index: Index, size: int | str, parallel: list[int]) -> tuple[int, Interval] | None:
     """The axis and the interval in which an index is below a size at all taps."""
     place = index_place(index, len(stage.axes))
     factors = [stride.number or 0 for stride in place.strides]
     moving = [axis for axis in parallel if factors[axis]]
-    if place.odd or len(moving) != 1 or not isinstance(size, int) or factors[moving[0]] < 0:
+    if place.odd or len(moving) != 1 or factors[moving[0]] < 0:
         return None
     least = greatest = index.constant
     for axis, each in enumerate(stage.axes):
@@ -234,4 +253,5 @@ def _interval(stage: Stage, index: Index, size: int | str, parallel: list[int]) 
             least, greatest = least + min(reach, 0), greatest + max(reach, 0)
     # (3) From 0 <= factor * axis + least and factor * axis + greatest < size, both solved for the axis.
     factor = factors[moving[0]]
-    return moving[0], -(least // factor), (size - 1 - greatest) // factor + 1
+    stop = (size - 1 - greatest) // factor + 1 if isinstance(size, int) else OpenEnd(size, greatest, factor)
+    return moving[0], Interval(-(least // factor), stop)

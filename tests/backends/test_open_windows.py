@@ -8,8 +8,8 @@ import pytest
 
 import fuse_dialect as fd
 
-SEEDS = range(40)
-KINDS = ("conv", "conv", "transpose", "max_pool2d", "avg_pool2d")
+SEEDS = range(60)
+KINDS = ("conv", "conv", "transpose", "max_pool2d", "avg_pool2d", "depthwise", "depthwise")
 
 
 @dataclass
@@ -25,7 +25,9 @@ class Windows:
         self.is_last = bool(self.random.integers(0, 2))
         self.groups = int(self.random.choice([1, 1, 2])) if self.kind in ("conv", "transpose") else 1
         self.inputs, self.outputs = (int(each) * self.groups for each in self.random.choice([1, 3, 4, 8], 2))
-        self.extent = self.numbers(1, 5)
+        if self.kind == "depthwise":
+            self.groups = self.inputs = self.outputs = int(self.random.choice([3, 8, 16, 33]))
+        self.extent = self.numbers(1, 8 if self.kind == "depthwise" else 5)
 
     def numbers(self, low, high, count=0):
         return [int(each) for each in self.random.integers(low, high, count or self.rank)]
@@ -37,7 +39,7 @@ class Windows:
     def weight(self):
         """The shape of the kernel; one element for a pool, which has none."""
         match self.kind:
-            case "conv":
+            case "conv" | "depthwise":
                 return [self.outputs, self.inputs // self.groups, *self.extent]
             case "transpose":
                 return [self.inputs, self.outputs // self.groups, *self.extent]

@@ -273,6 +273,12 @@ class Function:
             return constant(lhs.type, min(lhs.number, rhs.number))
         return self.intrinsic("smin", lhs.type, [lhs, rhs])
 
+    def greatest(self, lhs: Value, rhs: Value) -> Value:
+        """The larger of two signed integers."""
+        if lhs.number is not None and rhs.number is not None:
+            return constant(lhs.type, max(lhs.number, rhs.number))
+        return self.intrinsic("smax", lhs.type, [lhs, rhs])
+
     def compare(self, predicate: str, lhs: Value, rhs: Value) -> Value:
         """`icmp` or `fcmp` by the type; `predicate` as LLVM writes it: `slt`, `olt`."""
         word = "fcmp" if lhs.type.is_float else "icmp"

@@ -72,11 +72,15 @@ def _product(op: WindowedProductOp) -> WindowedProduct:
         all(step == 1 for each in (op.strides, op.dilation) for step in each.get_values()),
         isinstance(op.weight.owner, arith.ConstantOp),
         _width(op.input.type),
+        DYNAMIC in op.canonical_shapes()[0][2:],
     )
 
 
 def _sizes(shape: Sequence[int]) -> list[int]:
-    return [_OPEN_SIZE if size == DYNAMIC else size for size in shape]
+    # Many images of an unknown size would all come from memory, where layouts hardly matter.
+    is_few = shape[:1] == (DYNAMIC,) and DYNAMIC in shape[1:]
+    sizes = [_OPEN_SIZE if size == DYNAMIC else size for size in shape]
+    return [1, *sizes[1:]] if is_few else sizes
 
 
 def _width(type: Tensor) -> int:

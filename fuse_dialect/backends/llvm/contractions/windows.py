@@ -26,7 +26,7 @@ from fuse_dialect.loops.indices import axes_of
 from fuse_dialect.loops.places import Place, flat_place
 from fuse_dialect.loops.program import Body, Read, Reduction
 from fuse_dialect.loops.window_schedule import WindowPlan, tap_count
-from fuse_dialect.loops.windowing import common_guards, decided, split_by
+from fuse_dialect.loops.windowing import OpenEnd, common_guards, decided, split_by
 
 
 class _Windows:
@@ -109,36 +109,47 @@ class _Windows:
             size = self.stage.axes[tile_axis].size
             first, stop = plan.whole_windows
         extent = self.frame.size(size)
-        end = extent if stop is None else f.i64(stop)
+        begin = f.i64(first) if isinstance(stop, int | None) else f.least(f.i64(first), extent)
+        end = extent if stop is None else f.least(self._end(stop), extent)
+        if isinstance(stop, OpenEnd):
+            end = f.greatest(end, begin)
 
         def guarded(start: Value, count: Value) -> None:
             if count.number != 0:
                 self._call(point, start, count, lanes, _Form(1, is_guarded=True))
 
-        def inside() -> list[Value]:
-            guarded(f.i64(0), f.i64(first))
-            # Tiles where all guards hold; what is left of them is one smaller tile, as its number is known.
-            whole = f.subtract(f.subtract(end, f.i64(first)), f.remainder(f.subtract(end, f.i64(first)), plan.tile))
-            rest = f.add(whole, f.i64(first))
-            with f.loop(f.i64(first), rest, plan.tile, hints=["unroll.disable"]) as loop:
-                self._call(point, loop.index, f.i64(plan.tile), lanes, _Form(plan.tile))
+        def tiles(*, in_rows: bool = False) -> list[Value]:
+            guarded(f.i64(0), begin)
+            # Tiles where all guards hold; what is left of them is one smaller tile if its number is known.
+            count = f.subtract(end, begin)
+            rest = f.add(f.subtract(count, f.remainder(count, plan.tile)), begin)
+            with f.loop(begin, rest, plan.tile, hints=["unroll.disable"]) as loop:
+                self._call(point, loop.index, f.i64(plan.tile), lanes, _Form(plan.tile, in_rows=in_rows))
             left = f.subtract(end, rest)
             if left.number:
-                self._call(point, rest, left, lanes, _Form(left.number))
-            else:
-                guarded(rest, left)
+                self._call(point, rest, left, lanes, _Form(left.number, in_rows=in_rows))
+            elif left.number is None:
+                with f.loop(rest, end, hints=["unroll.disable"]) as loop:
+                    self._call(point, loop.index, f.i64(1), lanes, _Form(1, in_rows=in_rows))
             guarded(end, f.subtract(extent, end))
             return []
 
-        def outside() -> list[Value]:
+        if not plan.holds_along_lanes:
             guarded(f.i64(0), extent)
-            return []
-
-        holds = self._is_inside(point) if plan.holds_along_lanes else constant(I1, 0)
+            return
+        holds = self._is_inside(point)
         if holds.number is not None:
-            (inside if holds.number else outside)()
+            tiles(in_rows=not holds.number)
         else:
-            f.either(holds, inside, outside)
+            f.either(holds, tiles, lambda: tiles(in_rows=True))
+
+    def _end(self, stop: int | OpenEnd) -> Value:
+        """Where an interval ends."""
+        f = self.f
+        if isinstance(stop, int):
+            return f.i64(stop)
+        room = f.add(self.frame.size(stop.size), f.i64(stop.step - 1 - stop.reach))
+        return f.quotient(f.greatest(room, f.i64(0)), stop.step)
 
     def _call(
         self, point: dict[int, Value], start: Value, count: Value, lanes: tuple[Value, Value], form: "_Form"
@@ -155,7 +166,7 @@ class _Windows:
         for axis, interval in (windowing.inside or {}).items():
             if axis in windowing.outer:
                 first = f.compare("sge", point[axis], f.i64(interval.first))
-                both = f.binary("and", first, f.compare("slt", point[axis], f.i64(interval.stop)))
+                both = f.binary("and", first, f.compare("slt", point[axis], self._end(interval.stop)))
                 result = both if result.number is not None else f.binary("and", result, both)
         return result
 

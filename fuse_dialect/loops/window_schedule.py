@@ -3,7 +3,7 @@
 1. Taps are written out as far as code stays short; loops run over the others.
 2. A tile has as many neighbours as registers hold sums for.
 3. Tiles with windows at a border stand at places that are known: there each guard is decided when code is written.
-   Where these would be many, results at the border are computed one by one.
+   They are short, as each is code of its own. Where they would be many, results at the border are computed one by one.
 4. Rows of windows of which some taps lie above or below are computed tap row by tap row.
 5. A few lines of lanes at a time are computed in the whole image, so that rows stay in the first cache until the next
    row of windows reads them: where the image comes from a cache itself, or arithmetic takes longer than reading it.
@@ -27,12 +27,14 @@ _MANY_TAPS = 25
 """Taps that take longer to compute than their image takes to read from memory (5)."""
 _VECTORS = 4
 """Vectors of a tile that has no neighbours."""
-
-
 _OPEN_TILE = 8
 """Neighbours of a tile where their number is not known."""
 _FIXED_TILES = 6
 """Most tiles of a row that stand at known places (3)."""
+_BORDER = 3
+"""Neighbours of a tile at a border, at least: fewer share too few of their reads."""
+_SUMS = 8
+"""Sums of a tile that may be made smaller, at least: as many additions are under way at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,10 @@ def row_tiles(size: int, whole: tuple[int, int | None], tile: int) -> tuple[RowT
         even = size - size % tile
         cuts = [(0, even, tile), (even, size, size % tile)]
         return tuple(RowTiles(low, high, count, is_fixed=False) for low, high, count in cuts if low < high)
+    if (cut := _short_borders(size, (first, stop), tile)) is not None:
+        head, middle, tail = cut
+        cuts = [(0, head, head, True), (head, size - tail, middle, False), (size - tail, size, tail, True)]
+        return tuple(RowTiles(low, high, count, is_fixed) for low, high, count, is_fixed in cuts if low < high)
     begin = -(-first // tile) * tile
     end = begin + max(0, stop - begin) // tile * tile
     if size <= 2 * tile or end <= begin:
@@ -156,6 +162,29 @@ def row_tiles(size: int, whole: tuple[int, int | None], tile: int) -> tuple[RowT
     cuts = [end + (size - end) * part // parts for part in range(parts + 1)] if parts else []
     tail = [RowTiles(low, high, high - low, is_fixed=True) for low, high in pairwise(cuts)]
     return (*head, *middle, *tail) if len(head) + len(tail) <= _FIXED_TILES else None
+
+
+def _short_borders(size: int, whole: tuple[int, int], tile: int) -> tuple[int, int, int] | None:
+    """Neighbours of the tile at the start, of those between, and of that at the end, with the least code (3).
+
+    `None` if a row is as short as two tiles, or a border longer than one.
+    """
+    first, behind = whole[0], size - whole[1]
+    if size <= 2 * tile or max(first, behind) > tile:
+        return None
+    heads = range(max(first, min(_BORDER, tile)), tile + 1) if first else (0,)
+    tails = range(max(behind, min(_BORDER, tile)), tile + 1) if behind else (0,)
+    choices = [
+        (head + each + tail, -each, abs(head - tail), head, tail)
+        for each in range(min(_SUMS, tile), tile + 1)
+        for head in heads
+        for tail in tails
+        if (between := size - head - tail) > 0 and between % each == 0
+    ]
+    if not choices:
+        return None
+    _, each, _, head, tail = min(choices)
+    return head, -each, tail
 
 
 def _whole_windows(windowing: Windowing, axis: int) -> tuple[int, int | OpenEnd | None]:

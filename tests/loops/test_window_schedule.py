@@ -1,5 +1,6 @@
 """Tiles of a row of windows: together they are the row, and none with a border is of unknown place."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,7 +32,25 @@ def test_tiles_are_the_row(size: int, first: int, behind: int, tile: int) -> Non
 def test_few_tiles_stand_at_known_places() -> None:
     tiles = row_tiles(56, (1, 55), 7)
     assert tiles is not None
-    assert [(each.first, each.stop, each.is_fixed) for each in tiles] == [(0, 7, True), (7, 49, False), (49, 56, True)]
+    assert [(each.first, each.stop, each.is_fixed) for each in tiles] == [(0, 3, True), (3, 52, False), (52, 56, True)]
+
+
+@pytest.mark.parametrize(
+    ("size", "whole", "expected"),
+    [(112, (1, 111), (4, 8, 4)), (56, (1, 56), (6, 10, 0)), (35, (1, 34), (4, 9, 4)), (112, (0, 111), (0, 9, 4))],
+)
+def test_tiles_of_a_row_are_little_code(size: int, whole: tuple[int, int], expected: tuple[int, int, int]) -> None:
+    tiles = row_tiles(size, whole, 14)
+    assert tiles is not None
+    borders = {each.first == 0: each.count for each in tiles if each.is_fixed}
+    (middle,) = (each.count for each in tiles if not each.is_fixed)
+    assert (borders.get(True, 0), middle, borders.get(False, 0)) == expected
+
+
+def test_a_row_of_two_tiles_is_cut_in_halves() -> None:
+    tiles = row_tiles(14, (1, 13), 7)
+    assert tiles is not None
+    assert [(each.first, each.stop, each.is_fixed) for each in tiles] == [(0, 7, True), (7, 14, True)]
 
 
 def test_a_border_of_many_tiles_is_left_to_guards() -> None:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.loops.bodies import indices_of, moved, operands
 from fuse_dialect.loops.functions import DOT, PAIR_DOT
-from fuse_dialect.loops.indices import axes_of, loop
+from fuse_dialect.loops.indices import Guard, axes_of, loop
 from fuse_dialect.loops.iteration_space import merged_axes, split_axes, without_single_points
 from fuse_dialect.loops.places import Place, flat_place, index_place
 from fuse_dialect.loops.program import Apply, Body, Combiner, LoopProgram, Read, Role, Stage
@@ -188,6 +188,47 @@ def lying_place(program: LoopProgram, contraction: Contraction, factor: Factor) 
     buffer = next(buffer for buffer in program.buffers if buffer.name == read.buffer)
     same = buffer.element == contraction.element
     return flat_place(read.indices, buffer.shape, len(contraction.stage.axes)) if same else None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Elements of the rows factor that lie side by side, for one row: all points of some last reduced axes."""
+
+    axes: int
+    """How many last reduced axes it has, two or more."""
+    length: int
+    """How many elements it has."""
+    read: Read
+    """Where they come from; its guards move forwards with every axis of the run."""
+    place: Place
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """Where they may lie outside."""
+        return self.read.guards
+
+
+def run_of(program: LoopProgram, contraction: Contraction) -> Run | None:
+    """The run of rows that are copied as they lie, but for padding; `None` if there is none.
+
+    Windows on a line of an image whose channels are last are one: neighbouring pixels with their channels.
+    """
+    read, rank = contraction.rows.read, len(contraction.stage.axes)
+    if read is None or not contraction.row_axes:
+        return None
+    buffer = next(buffer for buffer in program.buffers if buffer.name == read.buffer)
+    place = flat_place(read.indices, buffer.shape, rank)
+    if place is None or buffer.element != contraction.element:
+        return None
+    length = count = 1
+    for axis in reversed(contraction.reduced):
+        size = contraction.stage.axes[axis].size
+        moves_back = any((index_place(guard.index, rank).strides[axis].number or 0) < 0 for guard in read.guards)
+        if not isinstance(size, int) or place.strides[axis].number != length or moves_back:
+            break
+        length, count = length * size, count + 1
+    is_flat = all(index_place(guard.index, rank).is_flat for guard in read.guards)
+    return Run(count - 1, length, read, place) if count > 2 and is_flat else None
 
 
 def shapes_of(program: LoopProgram) -> dict[str, tuple[Size, ...]]:

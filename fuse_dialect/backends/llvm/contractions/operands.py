@@ -1,7 +1,8 @@
 """Factors of a contraction in the order in which micro-kernels read them, written to the workspace.
 
 1. Rows are copied as they lie, with another distance between them, so that they do not drive each other out of the
-   cache; padding, casts and scales around the read are done on the way.
+   cache; padding, casts and scales around the read are done on the way. The last reduced axes may lie side by side, as
+   those of a window on a line of an image: such a run is copied at once where nothing of it is padding.
 2. Columns are packed into panels: for each point of the reduced axes, in order, one element of each column.
 3. Vectors run along the axis whose neighbours lie side by side in memory. If that is the last reduced axis, panels
    are made of squares that are transposed in registers.
@@ -9,15 +10,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.assembler.values import VOID, Type, Value
+from fuse_dialect.backends.assembler.values import I1, VOID, Type, Value, constant
 from fuse_dialect.backends.llvm.elements import register_type
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
-from fuse_dialect.backends.llvm.memory import reader_at
+from fuse_dialect.backends.llvm.memory import Reader, reader_at
 from fuse_dialect.backends.llvm.register_transpose import transposed
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.loops.contraction import Contraction, Factor, unit_axis
+from fuse_dialect.loops.contraction import Contraction, Factor, Run, run_of, unit_axis
+from fuse_dialect.loops.indices import Guard, axes_of
+
+_WRITTEN_OUT = 8
+"""Vectors of a run whose moves are written out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +142,11 @@ class _RowsCopy(_Copy):
         self.axis = copies.contraction.row_axes[-1] if copies.contraction.row_axes else None
 
     def write(self) -> None:
-        f, lanes = self.f, self.copies.lanes
+        if (run := run_of(self.copies.request.program, self.copies.contraction)) is not None:
+            self._write_runs(run)
+            return
+        f = self.f
         row, rows, first, count = self.numbers
-        last = self.reduced[-1]
         with f.loop(f.i64(0), rows, hints=["unroll.disable"]) as loop:
             # rows beyond the last one are read by tiles, and not stored: any row will do
             if self.axis is not None:
@@ -147,20 +155,90 @@ class _RowsCopy(_Copy):
             base = f.offset(self.to, f.multiply(loop.index, f.i64(self.pitch)), self.copies.element)
 
             def along(number: Value) -> None:
-                # (1) Whole vectors, then one with a mask: nothing beyond the row is read or written.
-                whole = f.subtract(count, f.remainder(count, lanes))
-                target = f.offset(base, f.multiply(number, count), self.copies.element)
-                with f.loop(f.i64(0), whole, lanes, hints=["unroll.disable"]) as inner:
-                    self.point[last] = f.add(inner.index, first)
-                    f.store(self.value(self.factor, last, None), f.offset(target, inner.index, self.copies.element))
-                with f.when(f.compare("slt", whole, count)):
-                    mask = f.first_lanes(f.subtract(count, whole), lanes)
-                    self.point[last] = f.add(whole, first)
-                    value = self.value(self.factor, last, mask)
-                    f.masked_store(value, f.offset(target, whole, self.copies.element), mask)
+                self._along(f.offset(base, f.multiply(number, count), self.copies.element), first, count)
 
             self.over(self.reduced[:-1], along)
         f.ret()
+
+    def _along(self, target: Value, first: Value, count: Value) -> None:
+        """Points of the last reduced axis, at the current point of the others."""
+        f, lanes, last = self.f, self.copies.lanes, self.reduced[-1]
+        # (1) Whole vectors, then one with a mask: nothing beyond the row is read or written.
+        whole = f.subtract(count, f.remainder(count, lanes))
+        with f.loop(f.i64(0), whole, lanes, hints=["unroll.disable"]) as inner:
+            self.point[last] = f.add(inner.index, first)
+            f.store(self.value(self.factor, last, None), f.offset(target, inner.index, self.copies.element))
+        with f.when(f.compare("slt", whole, count)):
+            mask = f.first_lanes(f.subtract(count, whole), lanes)
+            self.point[last] = f.add(whole, first)
+            value = self.value(self.factor, last, mask)
+            f.masked_store(value, f.offset(target, whole, self.copies.element), mask)
+
+    def _write_runs(self, run: Run) -> None:
+        """All rows for one point of the other reduced axes after the other."""
+        f, element = self.f, self.copies.element
+        row, rows, _, _ = self.numbers
+        axis, inner = self.copies.contraction.row_axes[-1], self.reduced[-run.axes :]
+
+        def line(number: Value) -> None:
+            to = f.offset(self.to, f.multiply(number, f.i64(run.length)), element)
+            # What all rows have in common is computed in front of their loop.
+            of_line = self._are_inside(run, [guard for guard in run.guards if axis not in axes_of(guard.index)])
+            with f.loop(f.i64(0), rows, hints=["unroll.disable"]) as loop:
+                bound = f.subtract(self.size(axis), f.i64(1))
+                self.point[axis] = f.least(f.add(loop.index, row), bound)
+                target = f.offset(to, f.multiply(loop.index, f.i64(self.pitch)), element)
+                of_row = self._are_inside(run, [guard for guard in run.guards if axis in axes_of(guard.index)])
+                is_inside = f.binary("and", of_line, of_row)
+                f.either(is_inside, lambda: self._whole(run, target), lambda: self._piecewise(inner, target))
+
+        self.over(self.reduced[: -run.axes], line)
+        f.ret()
+
+    def _at(self, run: Run, *, is_last: bool) -> Reader:
+        """The reader at the first or the last point of a run."""
+        f, axes = self.f, self.reduced[-run.axes :]
+        ends = {axis: f.subtract(self.size(axis), f.i64(1)) if is_last else f.i64(0) for axis in axes}
+        return reader_at(self.frame, self.stage.axes, {**self.point, **ends})
+
+    def _are_inside(self, run: Run, guards: Sequence[Guard]) -> Value:
+        """Whether guards hold at all points of a run: they do at its ends."""
+        ends = [self._at(run, is_last=is_last).inside(guards) for is_last in (False, True)] if guards else []
+        return reduce(partial(self.f.binary, "and"), ends, constant(I1, 1))
+
+    def _whole(self, run: Run, target: Value) -> list[Value]:
+        """A run of which nothing is padding."""
+        f, lanes, element = self.f, self.copies.lanes, self.copies.element
+        source = self._at(run, is_last=False).address(run.read.buffer, run.place)
+        type, rest = element.wide(lanes), run.length % lanes
+
+        def moved(start: Value, mask: Value | None) -> None:
+            at, to = (f.offset(each, start, element) for each in (source, target))
+            if mask is None:
+                f.store(f.load(type, at), to)
+            else:
+                f.masked_store(f.masked_load(type, at, mask, constant(type, 0)), to, mask)
+
+        if run.length > _WRITTEN_OUT * lanes:
+            with f.loop(f.i64(0), f.i64(run.length - rest), lanes, hints=["unroll.disable"]) as loop:
+                moved(loop.index, None)
+        else:
+            for start in range(0, run.length - rest, lanes):
+                moved(f.i64(start), None)
+        if rest:
+            moved(f.i64(run.length - rest), f.first_lanes(f.i64(rest), lanes))
+        return []
+
+    def _piecewise(self, axes: Sequence[int], target: Value) -> list[Value]:
+        """A run some of which is padding."""
+        f = self.f
+        count = self.size(axes[-1])
+
+        def along(number: Value) -> None:
+            self._along(f.offset(target, f.multiply(number, count), self.copies.element), f.i64(0), count)
+
+        self.over(axes[:-1], along)
+        return []
 
 
 class _PanelPack(_Copy):

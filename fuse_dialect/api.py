@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from io import StringIO
 from numbers import Integral
 from os import PathLike, fspath
@@ -638,13 +639,13 @@ class _Compiling:
         """The program of a file, from the cache if it is there as a whole."""
         store = self._store(path, weights)
         if store is None:
-            return self._compiled(read(path, weights=weights), is_ours=True)
+            return self._compiled(_to_compile(path, weights), is_ours=True)
 
         def whole() -> "Program":
             # The paths are those of then, wherever the process has gone to since.
             model, *others = store.paths
             again = replace(self, progress=None)
-            return again._compiled(read(model, weights=others[0] if others else None), is_ours=True)
+            return again._compiled(_to_compile(model, others[0] if others else None), is_ours=True)
 
         found = store.load("llvm", whole)
         if found is not None:
@@ -656,7 +657,7 @@ class _Compiling:
 
         files = FilesRead()
         with noting_files(files.note):
-            module = read(path, weights=weights)
+            module = _to_compile(path, weights)
         program = self._compiled(module, is_ours=True)
         store.keep(program, files)
         return program
@@ -696,6 +697,12 @@ class _Compiling:
         asked: dict[str, Any] = {"limits": [how.limits.ops, how.limits.value_bytes], "options": self.options}
         asked |= {name: getattr(how, name) for name in ("threads", "entry", "sizes", "target_cpu", "fast_math")}
         return open_store(path, weights, asked, (how.target_cpu or "", self.options.get("machine", "")))
+
+
+def _to_compile(path: str, weights: str | None) -> "ModuleOp":
+    """The module in a file. What compiles it is imported first: it stays, and the module goes (`keep_what_exists`)."""
+    import_module("fuse_dialect.backends.compile")
+    return read(path, weights=weights)
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":

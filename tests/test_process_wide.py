@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from fuse_dialect.process_wide import TURN, Once, collector_paused, short_turns
+from fuse_dialect.process_wide import TURN, Once, collector_paused, keep_what_exists, short_turns
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +30,24 @@ def test_the_collector_goes_on_after_an_error() -> None:
     with pytest.raises(KeyError), collector_paused():
         raise KeyError
     assert gc.isenabled()
+
+
+def test_what_exists_is_old_and_nothing_is_frozen() -> None:
+    new = [object]
+    assert any(each is new for each in gc.get_objects(generation=0))
+    keep_what_exists()
+    assert gc.get_freeze_count() == 0
+    assert any(each is new for each in gc.get_objects(generation=2))
+
+
+def test_what_a_process_has_frozen_stays_so() -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    try:
+        keep_what_exists()
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()
 
 
 def test_a_collector_that_was_off_stays_off() -> None:

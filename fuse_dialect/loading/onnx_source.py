@@ -8,6 +8,7 @@ from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.extras import install_hint
 from fuse_dialect.loading.source import Source
+from fuse_dialect.process_wide import keep_what_exists
 
 _EXTRA = ("onnx", "onnx_ir", "ml_dtypes")
 """Modules that the `onnx` extra installs."""
@@ -26,6 +27,7 @@ def read_onnx(source: Source, *, allow_unsupported: bool, limits: Limits) -> Mod
     """
     try:
         reader = import_module("fuse_dialect.frontends.onnx.reader")
+        keep_what_exists()
         if source.is_stdin:
             return reader.read_onnx_module(source.data, source.name, allow_unsupported=allow_unsupported, limits=limits)
         return reader.load_onnx_module(source.name, allow_unsupported=allow_unsupported, limits=limits)

@@ -40,7 +40,7 @@ class Type:
     @property
     def scalar(self) -> "Type":
         """The type of an element."""
-        return Type(self.element)
+        return _type(self.element, 0)
 
     @property
     def mangled(self) -> str:
@@ -50,11 +50,17 @@ class Type:
 
     def of(self, element: str) -> "Type":
         """As many lanes of another element type."""
-        return Type(element, self.lanes)
+        return _type(element, self.lanes)
 
     def wide(self, lanes: int) -> "Type":
         """The element type, with as many lanes."""
-        return Type(self.element, lanes)
+        return _type(self.element, lanes)
+
+
+@lru_cache(maxsize=1 << 10)
+def _type(element: str, lanes: int) -> Type:
+    """The type: most of a text is of a few."""
+    return Type(element, lanes)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -63,9 +69,9 @@ def _type_text(element: str, lanes: int) -> str:
     return f"<{lanes} x {spelled}>" if lanes else spelled
 
 
-I1, I8, I16, I32, I64 = Type("i1"), Type("i8"), Type("i16"), Type("i32"), Type("i64")
-F16, BF16, F32, F64 = Type("f16"), Type("bf16"), Type("float"), Type("double")
-PTR, VOID = Type("ptr"), Type("void")
+I1, I8, I16, I32, I64 = (_type(element, 0) for element in ("i1", "i8", "i16", "i32", "i64"))
+F16, BF16, F32, F64 = (_type(element, 0) for element in ("f16", "bf16", "float", "double"))
+PTR, VOID = _type("ptr", 0), _type("void", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,8 @@ class Value:
 
     def __str__(self) -> str:
         """`float %x`, as operands of calls, stores and the like are written."""
-        return f"{self.type} {self.text}"
+        type = self.type
+        return f"{_type_text(type.element, type.lanes)} {self.text}"
 
 
 def constant(type: Type, number: float) -> Value:
@@ -109,6 +116,11 @@ def index_constant(number: int) -> Value:
 
 def lanes(type: Type, numbers: list[int]) -> Value:
     """A vector of integer constants, one for each lane."""
+    return _lanes(type, tuple(numbers))
+
+
+@lru_cache(maxsize=1 << 10)
+def _lanes(type: Type, numbers: tuple[int, ...]) -> Value:
     return Value("<" + ", ".join(f"{type.element} {number}" for number in numbers) + ">", type)
 
 

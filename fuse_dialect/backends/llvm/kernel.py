@@ -54,6 +54,8 @@ class Frame:
     def count(self, count: Count) -> Value:
         """The value of a count."""
         f = self.f
+        if (number := count.number) is not None:
+            return f.i64(number)
         total = f.i64(0)
         for symbols, factor in count.terms:
             term = f.i64(factor)
@@ -72,12 +74,13 @@ class Frame:
         total, known = f.parts(self.count(place.constant))
         for axis, stride in enumerate(place.strides):
             if stride.terms and axis in point:
-                start, number = f.parts(point[axis])
-                if (factor := stride.number) is None:
-                    start, number, factor = point[axis], 0, 0
                 # In this order LLVM finds what neighbours share: sums that differ in their last terms alone.
-                total = f.add(f.multiply(start, self.count(stride)), total)
-                known += number * factor
+                if (factor := stride.number) is None:
+                    total = f.add(f.multiply(point[axis], self.count(stride)), total)
+                else:
+                    start, number = f.parts(point[axis])
+                    total = f.add(f.multiply(start, f.i64(factor)), total)
+                    known += number * factor
         return total, known
 
     def address(self, buffer: str, place: Place, point: Point) -> Value:

@@ -9,6 +9,7 @@ earlier link. Most of them may run in strips, and some may not: heads that chang
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
@@ -63,7 +64,8 @@ class _Writer:
 
     def scalar(self, value: float) -> str:
         name = self.name()
-        self.lines.append(f"{name} = arith.constant dense<{value:e}> : tensor<f32>")
+        text = "0xFF800000" if value == -inf else f"{value:e}"
+        self.lines.append(f"{name} = arith.constant dense<{text}> : tensor<f32>")
         return name
 
 
@@ -126,7 +128,7 @@ def random_pass(seed: int) -> Chain:
 
 def _changed_scores(w: _Writer, value: str, shape: Shape) -> str:
     """A scale, a mask or a bias of some broadcast shape, or a cap."""
-    kind = w.pick(0, 1, 2, 3)
+    kind = w.pick(0, 1, 2, 3, 4, 4)
     if kind == 0:
         return w.op("multiply", [(value, shape), (w.scalar(0.25), ())], shape)
     if kind == 1:
@@ -135,7 +137,20 @@ def _changed_scores(w: _Writer, value: str, shape: Shape) -> str:
     if kind == 2:
         last = shape[-1:]
         return w.op("add", [(value, shape), (w.argument(last), last)], shape)
-    return w.op("tanh", [(value, shape)], shape)
+    if kind == 3:
+        return w.op("tanh", [(value, shape)], shape)
+    kept = (*(size if w.pick(0, 1) else 1 for size in shape[:-1]), shape[-1])
+    seen, hidden = w.name(), w.scalar((-inf, -1e30)[w.pick(0, 1)])
+    mask, types = tensor(kept).replace("f32", "i1"), f"({tensor(kept)}, tensor<f32>)"
+    w.lines.append(f"{seen} = fuse.greater {w.argument(kept)}, {w.scalar(-0.2)} : {types} -> {mask}")
+    name = w.name()
+    if w.pick(0, 1):
+        types = f"({mask}, tensor<f32>, tensor<f32>)"
+        w.lines.append(f"{name} = fuse.where {seen}, {w.scalar(0.0)}, {hidden} : {types} -> {tensor(kept)}")
+        return w.op("add", [(value, shape), (name, kept)], shape)
+    types = f"({mask}, {tensor(shape)}, tensor<f32>)"
+    w.lines.append(f"{name} = fuse.where {seen}, {value}, {hidden} : {types} -> {tensor(shape)}")
+    return name
 
 
 def _product(w: _Writer, value: str, shape: Shape, earlier: list[tuple[str, Shape]]) -> tuple[str, Shape]:

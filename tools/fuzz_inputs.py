@@ -46,11 +46,8 @@ from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.frontends.mlir.weights_file import open_weights, resolve_weights
 from fuse_dialect.frontends.onnx.reader import read_onnx_module
 from fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
-from fuse_dialect.fusion.extract_primitives import ExtractPrimitivesPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.inline import InlinePass
-from fuse_dialect.fusion.rename_primitives import RenamePrimitivesPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.loading.array_archives import read_arrays
 from fuse_dialect.loading.failure import located_errors
@@ -60,10 +57,13 @@ from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.tools.fuse_opt import main as fuse_opt
 from fuse_dialect.transforms.compile_prefix import CompilePrefixPass
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
+from fuse_dialect.transforms.extract_primitives import ExtractPrimitivesPass
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
+from fuse_dialect.transforms.rename_primitives import RenamePrimitivesPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 PORTION = 200

@@ -27,16 +27,16 @@ from xdsl.passes import ModulePass
 from fuse_dialect import checked
 from fuse_dialect.api import text
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.fusion.fused_regions import InlineFusedPass, OutlineFusedPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
+from fuse_dialect.transforms.fused_regions import InlineFusedPass, OutlineFusedPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 PIPELINES: Mapping[str, tuple[Sequence[ModulePass], float]] = {

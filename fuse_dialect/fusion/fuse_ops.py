@@ -35,7 +35,7 @@ from fuse_dialect.fusion.core.rules import RuleTable
 from fuse_dialect.fusion.core.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
-from fuse_dialect.fusion.defuse_ops import Inlining, inline_calls
+from fuse_dialect.fusion.inlining import Inlining, inline_calls
 from fuse_dialect.fusion.ir.block_graph import BlockGraph, RegionFacts, build_graph
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.fusion.kinds.own_kinds import (

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect.budget import Limits
-from fuse_dialect.fusion.defuse_ops import Inlining, has_one_block, inline_calls
+from fuse_dialect.fusion.inlining import Inlining, has_one_block, inline_calls
 from fuse_dialect.fusion.ir.fusible_blocks import COMPILER_ATTRIBUTE, PRIMITIVE_ATTRIBUTE
 
 NO_INLINE_ATTRIBUTE = "no_inline"

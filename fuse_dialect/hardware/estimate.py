@@ -23,12 +23,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from fuse_dialect.analysis.op_costs import PrimitiveCost, op_cost
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, TILE_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import LoopOp
 from fuse_dialect.dialect.types import byte_count, element_count, tensor_type
 from fuse_dialect.fusion.ir.constants import is_constant
-from fuse_dialect.fusion.ir.op_costs import PrimitiveCost, op_cost
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.cascades import Cascade, cascades_of
 from fuse_dialect.hardware.trip_bytes import held_by

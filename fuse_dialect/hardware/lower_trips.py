@@ -21,7 +21,7 @@ from fuse_dialect.budget import Limits
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import FusedOp, YieldOp
-from fuse_dialect.fusion.defuse_ops import Inlining, inline_calls
+from fuse_dialect.fusion.inlining import Inlining, inline_calls
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.trips import trips_of
 

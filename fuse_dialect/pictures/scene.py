@@ -15,13 +15,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
+from fuse_dialect.analysis.kernel_costs import kernel_cost
 from fuse_dialect.counts import Count
-from fuse_dialect.fusion.core.cost import kernel_cost
+from fuse_dialect.dialect.op_sources import source_of
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.ir.function_like import place_name, symbol_of
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
-from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.pictures.anchors import WORK, anchor_of, work_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.fusion.defuse_ops import calls_that_stay
+from fuse_dialect.fusion.inlining import calls_that_stay
 from fuse_dialect.remarks.wording import CallRemark
 
 

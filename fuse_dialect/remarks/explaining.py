@@ -7,11 +7,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.op_sources import source_of
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.function_like import is_function, symbol_of
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
-from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.remarks.printed_ir import PrintedIR, printed_ir
 from fuse_dialect.remarks.recorded_fusion import MadePlans, RecordedFusion, record_fusion

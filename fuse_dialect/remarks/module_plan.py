@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from fuse_dialect.analysis.anchor_sources import anchor_source
 from fuse_dialect.diagnostics import FuseError, Reason
 from fuse_dialect.extensions import at_place
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
-from fuse_dialect.fusion.ir.sources import anchor_source
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.remarks.folding import folded
 from fuse_dialect.remarks.fusion import is_operator, remark_on

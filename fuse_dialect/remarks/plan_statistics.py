@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Block, Operation
 
-from fuse_dialect.fusion.core.cost import kernel_cost
+from fuse_dialect.analysis.kernel_costs import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass

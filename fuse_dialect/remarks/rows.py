@@ -17,14 +17,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from fuse_dialect.analysis.kernel_costs import kernel_cost
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.core.cost import kernel_cost
+from fuse_dialect.dialect.op_sources import source_of
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.function_like import is_function, symbol_of
-from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.remarks.calls import call_remarks
@@ -35,6 +34,7 @@ from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
 from fuse_dialect.remarks.splitting import splitting_text
 from fuse_dialect.remarks.wording import CallRemark, FusionRemark, HardwareRemark, time_text
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 
 _Refusal: TypeAlias = FusionRemark | HardwareRemark | CallRemark
 

@@ -8,13 +8,13 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from fuse_dialect.analysis.kernel_costs import Cost
+from fuse_dialect.analysis.op_costs import PrimitiveCost, op_cost
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import byte_count, element_count
-from fuse_dialect.fusion.core.cost import Cost
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
-from fuse_dialect.fusion.ir.op_costs import PrimitiveCost, op_cost
 from fuse_dialect.fusion.ir.open_sizes import OpenSizes
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 

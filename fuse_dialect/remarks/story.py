@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from fuse_dialect.diagnostics import Reason
+from fuse_dialect.dialect.op_sources import source_of
 from fuse_dialect.fusion.core.decision import FusionDecision
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.ir.block_graph import Node
 from fuse_dialect.fusion.ir.function_like import place_name
-from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
-from fuse_dialect.fusion.kinds.kind_origin import kind_origin
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks.changes import Change, ChangeSort, smallest_change
 from fuse_dialect.remarks.fusion import remark_of
+from fuse_dialect.remarks.kind_origin import kind_origin
 from fuse_dialect.remarks.paths import draw_paths
 from fuse_dialect.remarks.printed_ir import PrintedIR
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion

@@ -22,9 +22,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 import fuse_dialect as fd
+from fuse_dialect.dialect.op_sources import source_of
 from fuse_dialect.frontends.onnx.sources import module_path
 from fuse_dialect.frontends.torch_stacks import user_line
-from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.source_names import TORCH_SCOPES, TORCH_STACK, common_source
 from fuse_dialect.targets.onnx.body import DOMAIN
 from fuse_dialect.targets.onnx.sources import SOURCES, node_source

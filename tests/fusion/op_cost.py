@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation
 
-from fuse_dialect.fusion.ir.op_costs import op_cost
+from fuse_dialect.analysis.op_costs import op_cost
 
 
 class Cost(NamedTuple):

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from fuse_dialect.analysis.kernel_costs import Cost, kernel_cost
 from fuse_dialect.counts import Count
-from fuse_dialect.fusion.core.cost import Cost, kernel_cost
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph, value_graph_of

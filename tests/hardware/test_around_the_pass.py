@@ -13,7 +13,6 @@ import fuse_dialect as fd
 from fuse_dialect.dialect.errors import OpError, TemplateError
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.frontends.mlir.reader import context
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.hardware.template_file import MOST_TEMPLATE_BYTES, read_template_file
@@ -22,6 +21,7 @@ from fuse_dialect.remarks.hardware import explain_on_hardware
 from fuse_dialect.remarks.statistics import statistics_of
 from fuse_dialect.targets.convert_fuse_to_linalg import ConvertFuseToLinalgPass
 from fuse_dialect.tools.fuse_opt import main
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 TINY = str(EXAMPLES / "tiny_npu.mlir")

@@ -396,7 +396,7 @@ def test_a_name_of_nothing_is_noticed(name: str):
 @pytest.mark.parametrize(
     "name",
     [
-        "fusion/core/cost.py",
+        "analysis/kernel_costs.py",
         "backends/runtime",
         "FOLDER/model.onnx",
         "fuse.relu",

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.fusion.ir.argument_weight import argument_weight
+from fuse_dialect.fusion.ir.block_graph import argument_weight
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 
 PRIMITIVES = {

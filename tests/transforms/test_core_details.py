@@ -8,7 +8,7 @@ from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import build_graph
-from fuse_dialect.fusion.ir.ssa import CapturedValues, captured_values
+from fuse_dialect.fusion.ir.ssa import CapturedValues
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 from fuse_dialect.fusion.outlining.rewiring import resolve
 from fuse_dialect.pattern_kind import PatternKind
@@ -113,11 +113,11 @@ def test_captured_values_stand_in_the_order_of_their_first_use():
     function = module.body.block.first_op
     outer = function.body.block.first_op
     _, b, x, y = function.body.block.args
-    assert list(captured_values(outer)) == [y, b, x]
+    assert list(CapturedValues().of(outer)) == [y, b, x]
     inner = outer.regions[0].block.first_op.next_op
-    assert list(captured_values(inner)) == [outer.regions[0].block.first_op.results[0], x]
+    assert list(CapturedValues().of(inner)) == [outer.regions[0].block.first_op.results[0], x]
     shared = CapturedValues()
-    assert list(shared.of(inner)) == list(captured_values(inner))
+    assert list(shared.of(inner)) == list(CapturedValues().of(inner))
     assert list(shared.of(outer)) == [y, b, x]
 
 

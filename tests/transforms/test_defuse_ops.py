@@ -15,9 +15,9 @@ from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.ops.regions import FusedOp
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.fusion.fused_regions import InlineFusedPass, OutlineFusedPass
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
+from fuse_dialect.transforms.fused_regions import InlineFusedPass, OutlineFusedPass
 
 FILECHECK = Path(__file__).parents[1] / "filecheck" / "transforms" / "fuse-ops"
 MANY = settings(

@@ -11,10 +11,10 @@ import fuse_dialect as fd
 from fuse_dialect.fusion.core.plan import FusionKernel, FusionPlan, check_plan, plan_of_nodes
 from fuse_dialect.fusion.core.strategy import FusionOptions, Strategy
 from fuse_dialect.fusion.core.value_graph import ValueGraph
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.outlining.copies import COMPUTED_AGAIN_ATTRIBUTE
 from fuse_dialect.loading.verification import verify_module
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 
 
 def node_named(graph: ValueGraph, name: str) -> int:

@@ -7,13 +7,13 @@ from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
-from fuse_dialect.fusion.extract_primitives import CALLS_ATTRIBUTE, ExtractPrimitivesPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.outlining.gather_ops import gather_ops
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.loading.verification import verify_module
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
+from fuse_dialect.transforms.extract_primitives import CALLS_ATTRIBUTE, ExtractPrimitivesPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.layouts.axis_groups import axis_groups
 from fuse_dialect.transforms.layouts.permutations import is_free

@@ -20,10 +20,10 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.fusion.core.plan import FusionKernel, FusionPlan, plan_of_nodes
 from fuse_dialect.fusion.core.strategy import FusionOptions, Strategy
 from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.loading.verification import verify_module
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 
 EXAMPLES = int(os.environ.get("FUSE_RANDOM_PROGRAMS", "300"))
 RANDOM = settings(

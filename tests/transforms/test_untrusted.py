@@ -20,13 +20,13 @@ from fuse_dialect.budget import Limits
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.frontends.mlir.dense_literal import MAX_EXPANDED_SPLAT
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.tools.fuse_opt import main
 from fuse_dialect.tools.fuse_run import main as fuse_run
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 

@@ -22,7 +22,6 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.fusion.core.value_graph import NodeRole
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.function_like import is_top_level
@@ -34,6 +33,7 @@ from fuse_dialect.loading.module_file import ModuleFile, module_of_text
 from fuse_dialect.loading.source import Source
 from fuse_dialect.remarks.fusion import FusionRemark, block_remarks
 from fuse_dialect.targets.mlir import FusePrinter
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 
 _INTERNAL = "internal error"
 

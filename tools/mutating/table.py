@@ -101,7 +101,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.fusion.core.blocked_paths": """
         BlockedPaths._find_open_paths bound 2; BlockedPaths.bar drop 4; _OpenPaths.__init__ operand 6
     """,
-    "fuse_dialect.fusion.core.cost": """
+    "fuse_dialect.analysis.kernel_costs": """
         Cost.bytes true 0; Cost.open_values drop-term 1; _greater negate 4 true 0;
         kernel_cost branch 0 drop-element 3 operator 0 true 0 2
     """,
@@ -128,11 +128,11 @@ MUTANTS: Mapping[str, str] = {
         NodeRole.is_view drop-element 1; NodeRole.may_move drop-element 0; ValueGraph.facts plus-one 0;
         ValueGraph.results_of drop-term 0 1; value_graph_of drop-term 1; value_graph_of.facts drop-term 0 4
     """,
-    "fuse_dialect.fusion.defuse_ops": """
+    "fuse_dialect.fusion.inlining": """
         _CallsOfTable._check_copies drop-term 4 negate 4; _CallsOfTable._is_private false 0; _can_go operand 0;
         _forget_fusion drop 0 2; inline_calls drop 2
     """,
-    "fuse_dialect.fusion.extract_primitives": "ExtractPrimitivesPass.apply drop 1; _structure drop-term 1",
+    "fuse_dialect.transforms.extract_primitives": "ExtractPrimitivesPass.apply drop 1; _structure drop-term 1",
     "fuse_dialect.fusion.ir.block_graph": """
         _GraphBuilder.enter_tuple_op false 2; _GraphBuilder.key_of bound 0; _GraphBuilder.users first 0;
         _GraphBuilder.visit argument 10; _values.number_of branch 1; build_graph drop 4 5
@@ -142,7 +142,7 @@ MUTANTS: Mapping[str, str] = {
         _walk_outside_operators drop-term 1; functions_to_fuse drop-element 1; fusible_blocks drop-term 3 4
     """,
     "fuse_dialect.fusion.ir.graph_facts": "_orders drop-term 1; graph_facts drop-term 6",
-    "fuse_dialect.fusion.ir.sources": "_text drop-term 0 swap 4",
+    "fuse_dialect.dialect.op_sources": "_text drop-term 0 swap 4",
     "fuse_dialect.fusion.ir.ssa": """
         CapturedValues.of swap 2 true 3; check_ssa_order negate 0; seen_by_other_blocks other-name 0
     """,

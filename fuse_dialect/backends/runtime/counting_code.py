@@ -12,7 +12,6 @@ from fuse_dialect.backends.types import STOP
 from fuse_dialect.loops.orders import RUN
 
 _KEY = "fuse_key"
-_MOST_KEY = (1 << 63) - 1
 _I128 = Type("i128")
 _PLACE_BITS = 32
 """Of a word of 64 bits; its key has as many."""

@@ -22,12 +22,12 @@ from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, 
 from fuse_dialect.backends.types import TensorType
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.op_sources import source_of
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
-from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.ir.ssa import read_values
 from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
 from fuse_dialect.interpreters.constants import evaluate_constant

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
+from fuse_dialect.analysis.op_costs import PrimitiveCost
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
 from fuse_dialect.backends.runtime.count_words import COUNT_WORDS
@@ -27,7 +28,6 @@ from fuse_dialect.dialect.ops.dynamic import DynTopkOp
 from fuse_dialect.dialect.ops.opaque import ArgwhereOp, ScatterNdOp
 from fuse_dialect.dialect.ops.selection import NonMaxSuppressionOp, UniqueOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
-from fuse_dialect.fusion.ir.op_costs import PrimitiveCost
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten

@@ -5,6 +5,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+from fuse_dialect.analysis.anchor_sources import anchor_source
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.executable import Executable, Frame
 from fuse_dialect.backends.runtime.kernel_timing import KernelReport, KernelTiming
@@ -16,7 +17,6 @@ from fuse_dialect.backends.runtime.stepwise import StepTimes
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.fusion.ir.sources import anchor_source
 from fuse_dialect.machines.machine import Machine
 
 _MOST_SOURCES = 64

@@ -18,7 +18,6 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 Number: TypeAlias = int | tuple[int, ...]
 """A value of a named field: an integer, or a list of them."""
-DYNAMIC_WORD = "?"
 
 
 class Word(Data[str], SpacedOpaqueSyntaxAttribute):

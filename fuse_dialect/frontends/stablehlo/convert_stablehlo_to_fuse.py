@@ -32,6 +32,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.budget import Limits
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.dynamic_form import shape_of_type
 from fuse_dialect.dialect.errors import OpError
@@ -71,8 +72,9 @@ from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
 from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
 from fuse_dialect.frontends.stablehlo.rules.tuples import TUPLES
 from fuse_dialect.frontends.stablehlo.split_complex import split_complex
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.inline import InlinePass
+from fuse_dialect.fusion.inlining import DEFUSION, inline_calls
+from fuse_dialect.fusion.outlining.regions import outline_regions
 
 _STAYS = {"stablehlo.complex", "stablehlo.return"}
 
@@ -252,7 +254,8 @@ def convert(module: ModuleOp) -> None:
     drop_shardings(module, strict=True)
     call_decompositions(module)
     if any(_takes_or_gives_complex(op) for op in ops_inside(module)):
-        DefuseOpsPass().apply(Context(), module)
+        outline_regions(module)
+        inline_calls(module, DEFUSION, Limits().ops)
     InlinePass().apply(Context(), module)
     ConvertStableHLOToFusePass().apply(Context(), module)
 

@@ -19,15 +19,15 @@ from functools import cache
 from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.dialects.builtin import TensorType, TupleType, UnregisteredOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.extensions import at_place
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.value_graph import GraphFacts, NodeRole, ValueGraph
-from fuse_dialect.fusion.ir.argument_weight import argument_weight
 from fuse_dialect.fusion.ir.constants import goes_along, is_constant, is_scalar_constant
 from fuse_dialect.fusion.ir.function_like import is_top_level, terminator_of
 from fuse_dialect.fusion.ir.op_signatures import OpSignatures
@@ -452,3 +452,11 @@ def _values(
         reads.append([number_of(value) for value in read])
         defines.append([number_of(value) for value in defined])
     return reads, defines, weights
+
+
+def argument_weight(type: Attribute) -> int:
+    """Arguments that a value of the type costs a kernel: itself, and one for each dynamic dimension.
+
+    Source: TVM `CountArgs_`, src/relay/analysis/graph_partitioner.cc.
+    """
+    return 1 + type.get_shape().count(DYNAMIC) if is_tensor(type) else 1

@@ -9,11 +9,11 @@ from typing import overload
 from xdsl.ir import Block, Operation, SSAValue
 
 from fuse_dialect.counts import Count
+from fuse_dialect.dialect.op_sources import source_of
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.value_graph import GraphFacts, GraphValue, NodeRole
 from fuse_dialect.fusion.ir.op_signatures import OpSignatures
 from fuse_dialect.fusion.ir.open_sizes import OpenSizes, picks_elements
-from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.fusion.kinds.region_effects import RegionEffects

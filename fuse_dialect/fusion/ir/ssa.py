@@ -38,11 +38,6 @@ class CapturedValues:
         return known[op]
 
 
-def captured_values(op: Operation) -> Sequence[SSAValue]:
-    """Values from outside that ops in the regions of `op` use, each once, in the order of their first use."""
-    return CapturedValues().of(op)
-
-
 def _block_of(value: SSAValue) -> Block | None:
     owner = value.owner
     return owner if isinstance(owner, Block) else owner.parent

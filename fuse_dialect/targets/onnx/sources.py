@@ -16,8 +16,8 @@ import onnx
 from xdsl.dialects.builtin import FileLineColLoc, NameLoc
 from xdsl.ir import Attribute, Operation
 
+from fuse_dialect.dialect.op_sources import source_of
 from fuse_dialect.dialect.places import place_of
-from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.source_names import TORCH_SCOPES, TORCH_STACK
 
 SOURCES = "fuse.sources"

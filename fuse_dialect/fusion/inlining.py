@@ -1,20 +1,7 @@
-"""`defuse-ops`: put the ops of primitive functions back where they are called; the inverse of `fuse-ops`.
+"""Calls of functions replaced by their ops: what `defuse-ops`, `inline` and others do, each with functions of its own.
 
-1. A call of a function with the attribute `primitive` is replaced by the ops of the function, right where it stood.
-   Primitives that call primitives are resolved from the innermost on; those on a cycle of calls stay.
-   A call with discardable attributes of its own stays: they belong to no op of the primitive. A remark says so.
-   `fuse.computed_again` is none of them: it says which ops of a function are copies of one, and they become one again.
-2. A private primitive that nothing refers to any more is removed.
-3. No op has a unit of hardware any more, nor a reason why it has none. A kernel in its place, `fuse.fused`, becomes a
-   primitive first.
-4. The op that gives a call's result takes the location and the name of the call, which are those that it had before
-   fusion. All other ops have the locations of the primitive: groups that share one primitive share these too.
-
-`fuse-ops` and then `defuse-ops` give back the same ops with the same attributes, wired alike. Not the same are the
-names of values, the order of pure ops within a block, and what `fuse-ops` removes: pure ops that nothing reads, and
-`fuse.stop_fusion`. After `link-params=true`, every primitive has its own copy of a constant.
-
-Source: TVM `DefuseOps`, src/relay/transforms/defuse_ops.cc (v0.18).
+Functions that call functions are resolved from the innermost on; those on a cycle of calls stay. The pages of these
+passes say what becomes of attributes, locations and names.
 """
 
 import re
@@ -23,11 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.budget import Budget, Limits, spelled
@@ -42,33 +27,7 @@ from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.outlining.copies import COMPUTED_AGAIN_ATTRIBUTE, Copies
-from fuse_dialect.fusion.outlining.regions import outline_regions
 from fuse_dialect.fusion.outlining.rewiring import replace_operands, resolve
-
-
-@dataclass(frozen=True)
-class DefuseOpsPass(ModulePass):
-    """Inline every call of a primitive function, and remove primitives that nobody calls any more."""
-
-    name = "defuse-ops"
-
-    max_ops: int = Limits().ops
-    """Copies of ops that calls of shared primitives may be replaced by."""
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Undo the fusion of all functions of the module.
-
-        Raises:
-            OpError: A primitive, or a block with calls of primitives, is not in SSA order, or there are more copies
-                than `max-ops`.
-
-        Complexity: O(ops + operands) of the result.
-        """
-        outline_regions(op)
-        inline_calls(op, _DEFUSION, self.max_ops)
-        for inner in ops_inside(op):
-            if inner.attributes:
-                inner.attributes.pop(REASON_ATTRIBUTE, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +76,7 @@ def calls_that_stay(module: ModuleOp) -> list[func.CallOp]:
     """Calls of primitives that `defuse-ops` does not inline for the sake of their attributes, in order."""
     return [
         call
-        for table in (_CallsOfTable(block, _DEFUSION) for block in blocks_of_functions(module))
+        for table in (_CallsOfTable(block, DEFUSION) for block in blocks_of_functions(module))
         for calls in table.calls.values()
         for call in calls
         if callee(call) in table.primitives and not _can_go(call)
@@ -265,11 +224,8 @@ def is_primitive(function: func.FuncOp) -> bool:
     return PRIMITIVE_ATTRIBUTE in function.attributes and has_one_block(function)
 
 
-_DEFUSION = Inlining(
-    DefuseOpsPass.name,
-    takes=is_primitive,
-    undoes_fusion=True,
-)
+DEFUSION = Inlining("defuse-ops", takes=is_primitive, undoes_fusion=True)
+"""What `defuse-ops` does with calls."""
 
 
 def _can_go(call: func.CallOp) -> bool:

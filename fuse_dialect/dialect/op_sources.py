@@ -6,14 +6,12 @@
 4. What was called and names no line, as JAX prints its own functions, has that of the call.
 """
 
-from collections.abc import Iterable
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation
 
 from fuse_dialect.dialect.places import place_of
-from fuse_dialect.fusion.kinds.kind_of import kind_of
 
 _MOST_NESTED = 100
 """Locations within locations that are looked through for a name."""
@@ -50,13 +48,3 @@ def _text(location: Attribute, nested: int) -> str:
             return next((text for part in parts if (text := _text(part, nested - 1))), "")
         case _:
             return ""
-
-
-def anchor_source(ops: Iterable[Operation]) -> str:
-    """Where the op comes from that says most about a kernel: of those with a source the first of the highest kind."""
-    best, found = -1, ""
-    for op in ops:
-        kind = kind_of(op)
-        if kind is not None and kind > best and (source := source_of(op)):
-            best, found = int(kind), source
-    return found

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from xdsl.dialects import func
 from xdsl.ir import Operation
 
+from fuse_dialect.analysis.kernel_costs import Cost, kernel_cost
 from fuse_dialect.counts import Count
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
-from fuse_dialect.fusion.core.cost import Cost, kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.fusion.ir.open_sizes import OpenSizes

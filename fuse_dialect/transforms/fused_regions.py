@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect.budget import Limits
-from fuse_dialect.fusion.defuse_ops import Inlining, inline_calls, is_primitive
+from fuse_dialect.fusion.inlining import Inlining, inline_calls, is_primitive
 from fuse_dialect.fusion.outlining.regions import outline_regions
 
 

@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.ops.regions import FusedOp
-from fuse_dialect.fusion.defuse_ops import callee, is_primitive, other_references
+from fuse_dialect.fusion.inlining import callee, is_primitive, other_references
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.fusion.outlining.group import Group

@@ -27,7 +27,7 @@ from fuse_dialect.machines.machine import Machine
 
 OPEN_BLOCK = 256
 """Points of the reduced axis in a block where nobody knows how many there are (5)."""
-SMALL_TILES = (1, 4)
+SMALL_TILES = (1, 4, 8)
 """Rows of tiles for the last rows where nobody knows how many there are (6)."""
 
 

@@ -7,6 +7,8 @@
 4. Rows of windows of which some taps lie above or below are computed tap row by tap row.
 5. A few lines of lanes at a time are computed in the whole image, so that rows stay in the first cache until the next
    row of windows reads them: where the image comes from a cache itself, or arithmetic takes longer than reading it.
+6. Where lanes are no multiple of a vector, the last vector ends at the last lane and computes some lanes again: there
+   is no mask, and no code of its own. Not where parts share the lanes, so that no two store to one.
 """
 
 from dataclasses import dataclass
@@ -82,6 +84,12 @@ class WindowPlan:
         image = lanes * prod(size for size in outer if isinstance(size, int)) * element
         taps = prod(tap_count(windowing, axis) for axis in windowing.taps)
         return block if lanes > block and (image <= machine.second_cache.bytes or taps >= _MANY_TAPS) else None
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether the last vector of lanes computes some of them again (6)."""
+        size = self.windowing.stage.axes[self.windowing.lane_axis].size
+        return bool(self.windowing.outer) and isinstance(size, int) and size >= self.lanes
 
     @property
     def row_tiles(self) -> tuple[RowTiles, ...] | None:

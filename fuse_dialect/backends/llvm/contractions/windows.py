@@ -256,11 +256,16 @@ class _Tile:
         step = plan.lanes * plan.vectors
         steps, singles, rest = _lane_parts(plan, self.windowing.stage.axes[self.windowing.lane_axis].size)
         start = self.low
-        if steps:
+        if steps and not (rest and plan.overlaps and plan.vectors == 1):
             wide = f.subtract(self.high, f.remainder(f.subtract(self.high, self.low), step))
             with f.loop(self.low, wide, step, hints=["unroll.disable"]) as loop:
                 self._vectors(loop.index, plan.vectors, None)
             start = wide
+        if rest and plan.overlaps:
+            last = f.subtract(self.high, f.i64(plan.lanes))
+            with f.loop(start, self.high, plan.lanes, hints=["unroll.disable"]) as loop:
+                self._vectors(f.least(loop.index, last), 1, None)
+            return
         # Several vectors, single ones, then a mask: each result is computed once.
         if singles:
             first = start

@@ -118,6 +118,20 @@ def test_an_op_with_a_loop_program_has_no_writer() -> None:
                 assert isinstance(lower(function, for_kernels=False), Refusal), op_class.name
 
 
+def test_distinct_truth_values_ascend() -> None:
+    module = parse_mlir("""
+func.func @main(%x: tensor<5xi1>) -> (tensor<?xi1>, tensor<?xi64>, tensor<5xi64>, tensor<?xi64>) {
+  %v, %i, %p, %c = fuse.unique %x : (tensor<5xi1>) -> (tensor<?xi1>, tensor<?xi64>, tensor<5xi64>, tensor<?xi64>)
+  return %v, %i, %p, %c : tensor<?xi1>, tensor<?xi64>, tensor<5xi64>, tensor<?xi64>
+}
+""")
+    linalg = converted(module)
+    for x in ([True, False, True, True, False], [False] * 5, [True] * 5):
+        array = np.array(x)
+        for actual, expected in zip(run_linalg(linalg, [array]), run_module(module, [array]), strict=True):
+            np.testing.assert_array_equal(actual, expected)
+
+
 def arrays_for(program: ModuleOp) -> list[np.ndarray]:
     """Random arguments of `main`, small integers among them."""
     (main,) = (op for op in program.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main")

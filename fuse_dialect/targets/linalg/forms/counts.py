@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect import scalars
@@ -89,9 +89,10 @@ def write_unique(op: UniqueOp, steps: Steps, operands: Sequence[Table]) -> Seque
         return nest.read(0, places)
 
     def key(nest: Nest, place: Index) -> SSAValue:
-        # A true i1 is 1, not -1.
-        unsigned = is_unsigned(x.type) or x.type.element_type == i1
-        return scalars.order_key(element(nest, place), unsigned=unsigned, is_ascend=True)
+        value = element(nest, place)
+        if value.type == i1:  # true is 1 here, and -1 where bits have a sign
+            value = scalars.convert(value, i64, unsigned_source=True, unsigned_target=False)
+        return scalars.order_key(value, unsigned=is_unsigned(x.type), is_ascend=True)
 
     def own_place(nest: Nest) -> SSAValue:
         other = nest.reduced(count)

@@ -185,12 +185,14 @@ class Resize2dOp(FuseOp):
         def along(inner: Nest, axes: Sequence["_Axis"], read: Callable[[list[Place]], SSAValue]) -> SSAValue:
             places, weights = list[Place](inner.at), list[SSAValue]()
             for axis in axes:
-                indices, shares, taps = tables[axis.place]
+                indices, shares, _, taps = tables[axis.place]
                 at = [inner.at[axis.place], inner.reduced(taps)]
                 places[axis.place] = inner.read_kept(indices, at)
                 weights.append(inner.read_kept(shares, at))
             value = scalars.widened(read(places))
-            return inner.total(Combiner.ADD, scalars.multiply(value, reduce(scalars.multiply, weights)))
+            total = inner.total(Combiner.ADD, scalars.multiply(value, reduce(scalars.multiply, weights)))
+            wholes = [inner.read_kept(tables[axis.place][2], [inner.at[axis.place]]) for axis in axes]
+            return scalars.divide(total, reduce(scalars.multiply, wholes))
 
         shape = nest.extents
         if all(isinstance(size, int) for size in (*shape, width.size)):
@@ -201,8 +203,8 @@ class Resize2dOp(FuseOp):
             total = along(nest, [height, width], lambda places: nest.read(0, places))
         return scalars.rounded(total, scalars.constant(0, scalars.signless(self.input.type.element_type)))
 
-    def _covering(self, nest: Nest, axis: "_Axis") -> tuple[Kept, Kept, int]:
-        """Tables of the pixels that count for each place along an axis and of their shares, and how many there are.
+    def _covering(self, nest: Nest, axis: "_Axis") -> tuple[Kept, Kept, Kept, int]:
+        """Tables of the pixels that count for each place along an axis, of their shares and their sum; how many count.
 
         Raises:
             LoopFormError: A scale is not known, on which it depends how many count, or too many do for a kernel.
@@ -229,12 +231,12 @@ class Resize2dOp(FuseOp):
             at = pixel(inner, self._place(inner, inner.at[0], axis), inner.at[1])
             return _converted(resampling.clipped(at, inner.count(axis.size, plus=-1)), i32)
 
-        whole = nest.kept([axis.count], lambda inner: inner.total(Combiner.ADD, share(inner, inner.reduced(taps))))
+        shares = nest.kept([axis.count, taps], lambda inner: _converted(share(inner, inner.at[1]), wide))
 
-        def part(inner: Nest) -> SSAValue:
-            return _converted(scalars.divide(share(inner, inner.at[1]), inner.read_kept(whole, inner.at[:1])), wide)
+        def whole(inner: Nest) -> SSAValue:
+            return inner.total(Combiner.ADD, inner.read_kept(shares, [inner.at[0], inner.reduced(taps)]))
 
-        return nest.kept([axis.count, taps], index), nest.kept([axis.count, taps], part), taps
+        return nest.kept([axis.count, taps], index), shares, nest.kept([axis.count], whole), taps
 
     def _weighted(self, nest: Nest, height: "_Axis", width: "_Axis") -> SSAValue:
         """The sum of the pixels around a place by their shares: between the rows, then between the columns."""

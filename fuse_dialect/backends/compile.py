@@ -21,6 +21,7 @@ from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.runtime.settled import has_sizes_to_settle, number_places, settle
 from fuse_dialect.backends.runtime.specializing import Sizes
+from fuse_dialect.backends.sharing import share_primitives
 from fuse_dialect.backends.table import BACKENDS, engine_of, layout_of, machine_of
 from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 from fuse_dialect.backends.types import TensorType
@@ -91,6 +92,7 @@ def compile_program(
     machine = machine_of(engine, options)
     if machine is not None:
         cut_primitives(source, machine)
+        share_primitives(source)
     graph = read_entry(source, entry)
     # The graph has the elements, and lets go of them one by one; functions that run need those in their bodies.
     weights = let_go_of_constants(ran.unfused, graph.constants)

@@ -48,6 +48,7 @@ from fuse_dialect.loops.pairs import (
     keeps_lines,
     keeps_the_axes,
     may_run_in_strips,
+    may_sum_rows,
     moves_factors_only,
     moves_nothing_in_rows,
     multiply_one_operand,
@@ -246,6 +247,7 @@ BESIDE = Way(
             lambda p: are_alike(p, p.producer.factors & p.consumer.factors),
             _DIFFER,
         ),
+        Row(51, "neither may be sums of few rows", lambda p: not may_sum_rows(p), _DIFFER),
     ),
     _beside,
 )

@@ -271,3 +271,11 @@ def has_few_columns(pair: Pair) -> bool:
 
 def is_gate(pair: Pair) -> bool:
     return pair.producer.is_gate or pair.consumer.is_gate
+
+
+def may_sum_rows(pair: Pair) -> bool:
+    """Whether one is a product of open size that may be sums of few rows: tiles of no other product stand beside it."""
+    return any(
+        form.has_few_rows and any(isinstance(size, str) for size in form.space)
+        for form in (pair.producer, pair.consumer)
+    )

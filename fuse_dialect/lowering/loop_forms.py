@@ -3,13 +3,18 @@
 1. An op of the dialect is lowered by itself. Ops that are equal but for their place share one form.
 2. What has no loops of its own, an op of another dialect, has the form that its kind allows, where its shapes say it:
    elementwise ops of one shape are maps, what multiplies and adds up is a product in windows.
+3. What computes sizes has no form, so that it stays alone. A plan knows such numbers before a call, if nothing else is
+   in their kernels, and what they size needs that. These are ops on a few integers whose results say sizes.
 """
 
 from collections.abc import Sequence
+from math import prod
 
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from fuse_dialect.counts import Count, product
+from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.core.value_graph import NodeRole
@@ -27,6 +32,9 @@ from fuse_dialect.lowering.loop_program import lower_op
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.pattern_kind import PatternKind
 
+MOST_INTEGERS = 16
+"""Of what says sizes."""
+
 
 def loop_forms(
     nodes: Sequence[tuple[NodeRole, Operation | None, SSAValue | None]],
@@ -40,9 +48,13 @@ def loop_forms(
     """
     known: dict[tuple[int, frozenset[int]], OperatorForm] = {}
     forms: list[OperatorForm | None] = []
+    sizes = _what_computes_sizes([op for role, op, _ in nodes if role is NodeRole.OPERATOR])
     for role, op, _ in nodes:
         if role is not NodeRole.OPERATOR or op is None:
             forms.append(None)
+            continue
+        if op in sizes:
+            forms.append(UNKNOWN_OPERATOR)
             continue
         if not isinstance(op, FuseOp) or op.regions:
             forms.append(_form_of_kind(op, read_values(op, captured)))
@@ -55,6 +67,30 @@ def loop_forms(
             form = known[key] = _form_of_loops(op, machine, constants)
         forms.append(form)
     return forms
+
+
+def _what_computes_sizes(ops: Sequence[Operation | None]) -> set[Operation]:
+    """The ops that say nothing but sizes, of those in the order in which they run (3)."""
+    found: set[Operation] = set()
+    for op in reversed(ops):
+        if not isinstance(op, FuseOp) or not all(map(_is_few_integers, (*op.operands, *op.results))):
+            continue
+        if any(
+            use.operation in found or (isinstance(use.operation, DynamicOp) and use.index in use.operation.NUMBERS)
+            for result in op.results
+            for use in result.uses
+        ):
+            found.add(op)
+    return found
+
+
+def _is_few_integers(value: SSAValue) -> bool:
+    """Whether a value has as many elements as a shape, about, and all are integers."""
+    type = value.type
+    if not is_tensor(type) or isinstance(type.element_type, AnyFloat):
+        return False
+    shape = type.get_shape()
+    return len(shape) <= 1 and DYNAMIC not in shape and prod(shape) <= MOST_INTEGERS
 
 
 def _is_constant(value: SSAValue) -> bool:

@@ -348,6 +348,10 @@ REFUSED: Mapping[int, list[Case]] = {
         BESIDE.changed(c_reads={X: access(Order.LINES, 1), MORE: SAME}),
     ],
     38: [BESIDE.changed(p_loops=Loops.WINDOWS), BESIDE.changed(c_loops=Loops.WINDOWS)],
+    51: [
+        BESIDE.changed(p_has_few_rows=True, p_space=("n", 16)),
+        BESIDE.changed(c_has_few_rows=True, c_space=(16, "n")),
+    ],
     40: [SIDE_BY_SIDE.changed(p_loops=Loops.WINDOWS), SIDE_BY_SIDE.changed(c_loops=Loops.PRODUCT)],
     41: [SIDE_BY_SIDE.changed(c_reads={OTHER: SAME})],
     42: [

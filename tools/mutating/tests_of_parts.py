@@ -50,7 +50,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/hardware/test_search.py",
         "tests/hardware/test_tiles.py",
     ),
-    "fuse_dialect.backends.assembler": ("tests/backends/llvm/test_objects.py",),
+    "fuse_dialect.backends.assembler": ("tests/backends/llvm/test_objects.py", "tests/backends/assembler"),
     "fuse_dialect.fusion.kinds": (*_CORE, "tests/fusion/kinds", _FUSE),
     "fuse_dialect.frontends.onnx": (
         "tests/frontends/test_onnx_results.py",

@@ -132,8 +132,7 @@ class Prices:
                 reading[value] = one[value]
             else:
                 reading[value] = max(one[value], other[value])
-        # In rows they are work as any other.
-        products = 0.0 if join.loops is Loops.ROWS else first.price.products + second.price.products
+        products = first.price.products + second.price.products
         seconds = 0.0 if form.is_view else times.total()
         storing = self.storing(form.gives)
         return Price(
@@ -167,11 +166,7 @@ class Prices:
         if work and join.is_in_place and join.access.repeats > 1:
             # What stands in the place where it is read runs as often as it is read.
             work *= join.access.repeats
-        products = one.products + other.products
-        if join.loops is Loops.ROWS:
-            # Loops of rows sum up a product as they do anything: no tile of it stays in registers.
-            products *= self.rates.products / self.rates.vectors
-        work = work + other.work + products
+        work = work + other.work + one.products + other.products
         if first.has_copies and second.has_copies:
             work -= self._work_of(first.members & second.members)
         return Times(self.rates.call, moving, work, between, apart)

@@ -53,6 +53,13 @@ CASES: Sequence[tuple[str, Sequence[Shapes]]] = [
         f" : ({IMAGE}) -> {IMAGE}",
         [[(1, 2, 5, 4)], [(2, 1, 4, 7)]],
     ),
+    *(
+        (
+            f'fuse.depth_to_space %0, block_size = 2, mode = "{mode}" : (tensor<?x8x?x?xf32>) -> tensor<?x2x?x?xf32>',
+            [[(1, 8, 3, 2)], [(2, 8, 1, 5)]],
+        )
+        for mode in ("DCR", "CRD")
+    ),
     *((pad("1, 2", "2, 1", mode), [[(4, 3), ()], [(5, 4), ()]]) for mode in ("constant", "edge", "reflect", "wrap")),
     (pad("-1, 1", "2, -2", "constant"), [[(4, 3), ()], [(2, 5), ()]]),
     (pad("-1, 2", "1, -1", "edge"), [[(4, 3), ()], [(3, 5), ()]]),

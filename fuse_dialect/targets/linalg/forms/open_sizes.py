@@ -9,7 +9,7 @@ from fuse_dialect.counts import Size
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.loops import Nest
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops import convolution, indexing, pooling
+from fuse_dialect.dialect.ops import convolution, indexing, layout, pooling
 from fuse_dialect.dialect.ops.dynamic import DynResize2dOp
 from fuse_dialect.dialect.picked_places import bounded
 from fuse_dialect.dialect.types import DYNAMIC
@@ -70,6 +70,17 @@ def _resize(op: DynResize2dOp, nest: Nest, axis: int) -> SSAValue | Size:
     return number_in(nest, 1, "HW".index(letter)) if letter in "HW" else nest.shape(0)[axis]
 
 
+def _depth_to_space(op: layout.DepthToSpaceOp, nest: Nest, axis: int) -> SSAValue | Size:
+    size, block = nest.shape(0)[axis], op.block_size.value.data
+    match op.layout.data[axis]:
+        case "N":
+            return size
+        case "C":
+            return nest.static(size)[0] // (block * block)
+        case _:
+            return scalars.multiply(nest.count(size), whole(block))
+
+
 def _pad(op: indexing.PadOp, nest: Nest, axis: int) -> SSAValue:
     return nest.count(nest.shape(0)[axis], plus=sum(op.widths[axis]))
 
@@ -91,6 +102,7 @@ SIZES: Mapping[type[FuseOp], SizeRule] = {
     pooling.MaxPool2dOp: _pool,
     pooling.AvgPool2dOp: _pool,
     DynResize2dOp: _resize,
+    layout.DepthToSpaceOp: _depth_to_space,
     indexing.PadOp: _pad,
     indexing.StridedSliceOp: _strided_slice,
 }

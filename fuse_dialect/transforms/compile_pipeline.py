@@ -18,7 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fuse_dialect.fusion.core.options import FuseOptions
+from fuse_dialect.fusion.core.options import COMPILED_BY, FuseOptions
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.transforms.compile_prefix import compile_prefix
@@ -80,6 +80,8 @@ class CompilePipelinePass(FuseOptions, ModulePass):
     """Layout of images, as in `convert-layout`: machine code wants NHWC; `keep` for that which each op has."""
     sizes: tuple[str, ...] = ()
     """Numbers for named sizes of arguments: `sizes="batch=4","seq=128"`."""
+    strategy: str = COMPILED_BY
+    """As in `fuse-ops`, but that `cost` groups if nothing is said."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run everything."""

@@ -5,6 +5,8 @@ from typing import Any
 
 FORMS = ("outline", "inline")
 """What a group may become."""
+COMPILED_BY = "cost"
+"""The strategy for what is compiled, where none is named."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def test_a_program_tells_where_its_time_goes() -> None:
           %b = fuse.softmax %a : tensor<64x64xf32>
           return %b : tensor<64x64xf32>
         }"""
-    profile = fd.compile(fd.parse(text), backend="numpy").profile(np.ones((64, 64), np.float32), repeat=2)
+    profile = fd.compile(fd.parse(text), "numpy", strategy="tvm").profile(np.ones((64, 64), np.float32), repeat=2)
     assert isinstance(profile, Profile)
     html = profile._repr_html_()
     # Both are calls of one primitive: one row.

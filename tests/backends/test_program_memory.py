@@ -24,7 +24,7 @@ func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
 
 def executable_of(text: str, threads: int = 1) -> Executable:
     """What runs a function of known sizes."""
-    program = fd.compile(fd.parse(text), cache=False, threads=threads)
+    program = fd.compile(fd.parse(text), cache=False, threads=threads, strategy="tvm")
     executable = program._static
     assert isinstance(executable, Executable)
     return executable

@@ -156,7 +156,7 @@ def test_products_over_nothing_have_a_form() -> None:
 
 def test_the_strategy_of_tvm_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Form, "family", "contraction")
-    program = fd.compile(fd.parse(ROW_AND_MAP), cache=False)
+    program = fd.compile(fd.parse(ROW_AND_MAP), cache=False, strategy="tvm")
     assert [kernel.promised for kernel in program.kernels] == ["", ""]
 
 

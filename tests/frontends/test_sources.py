@@ -67,7 +67,7 @@ def exported(tmp_path: Path) -> str:
 
 
 def test_kernels_name_the_module_and_the_line(exported: str) -> None:
-    program = fd.compile(exported)
+    program = fd.compile(exported, strategy="tvm")
     (kernel,) = program.kernels
     assert kernel.sources == tuple(f"layers.{layer}.fc/node_Relu_{layer} (model.py:{10 + layer})" for layer in range(3))
     assert kernel.source == "layers.*.fc/node_Relu_* (model.py:*)"

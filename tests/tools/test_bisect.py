@@ -84,7 +84,7 @@ def wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
 
 def bisect(folder: Path, *options: str) -> int:
     command = [str(folder / "program.mlir"), "--random-inputs", "0", "--bisect", str(folder / "bad.mlir")]
-    return main([*command, *options])
+    return main([*command, "--fuse-ops", "strategy=tvm", *options])
 
 
 def run_test(path: Path, *changes: tuple[str, str]) -> int:

@@ -176,6 +176,17 @@ def test_exported_transformers_leave_nothing_to_numpy():
             assert executable.is_native, name
 
 
+@pytest.mark.parametrize("strategy", ["tvm", "cost"])
+def test_sizes_beside_other_numbers_leave_nothing_to_numpy(strategy):
+    """A step of training whose batch is open: shapes are made of its size, in kernels of several results."""
+    program = fd.compile(fd.read(TORCH.parent / "jax" / "symbolic_sgd.mlir"), strategy=strategy, cache=False)
+    rng = np.random.default_rng(0)
+    shapes = (16, 32), (32,), (32, 10), (10,), (7, 16)
+    inputs = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    profile = program.profile(*inputs, rng.integers(0, 10, 7).astype(np.int32), repeat=1)
+    assert not [timing.kernel.name for timing in profile.kernels if timing.kernel.family == "numpy"]
+
+
 def test_formulas_say_of_every_size_what_the_calls_say_one_by_one():
     program = fd.compile(fd.parse(CACHE), cache=False)
     rng = np.random.default_rng(2)

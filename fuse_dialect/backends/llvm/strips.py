@@ -116,29 +116,36 @@ def _run_blocks(
         inner = steps[blocks.begin : blocks.end]
         for step in inner:
             _store_sizes(f, step, {BLOCK_FIRST: loop.index, BLOCK_STOP: stop})
-
-        def take(steps: Sequence[_Written] = inner) -> list[Value]:
-            _run(f, steps, rows)
-            return [f.subtract(f.i64(1), is_odd)]
-
+        turned = f.subtract(f.i64(1), is_odd)
         if blocks.counts:
-
-            def look(step: _Written = inner[0]) -> list[Value]:
-                _run(f, [step], rows)
-                return [_some_row_counts(frame, strips, blocks.counts, f.subtract(rows[1], rows[0]))]
-
-            # Of columns that are one block nothing is left out, but by rows that see nothing.
-            is_alone = f.compare("sle", columns, f.i64(blocks.width))
-            (counts,) = f.either(is_alone, lambda: [constant(I1, 1)], look)
-            loop.following = f.either(counts, lambda: take(inner[1:]), lambda: [is_odd])
+            looking, *inner = inner
+            counts = _block_counts(frame, strips, blocks, looking, rows)
+            with f.when(counts):
+                _run(f, inner, rows)
+            turned = f.select(counts, turned, is_odd)
         else:
-            loop.following = take()
+            _run(f, inner, rows)
+        loop.following = [turned]
     _place(frame, strips, steps, rows[0], None, loop.carried[0])
     _run(f, steps[blocks.end :], rows)
 
 
+def _block_counts(frame: Frame, strips: Strips, blocks: Blocks, looking: _Written, rows: tuple[Value, Value]) -> Value:
+    """Whether a block counts for some row of a strip, by the step that looks at it (7)."""
+    f = frame.f
+
+    def look() -> list[Value]:
+        _run(f, [looking], rows)
+        return [_some_row_counts(frame, strips, blocks.counts, f.subtract(rows[1], rows[0]))]
+
+    # Of columns that are one block nothing is left out, but by rows that see nothing.
+    is_alone = f.compare("sle", frame.size(blocks.columns), f.i64(blocks.width))
+    (counts,) = f.either(is_alone, lambda: [constant(I1, 1)], look)
+    return counts
+
+
 def _some_row_counts(frame: Frame, strips: Strips, counts: str, rows: Value) -> Value:
-    """Whether a block counts for some row of a strip (7)."""
+    """Whether the step has found something that counts in some row."""
     f = frame.f
     f.comment("a block that a mask hides from all rows of a strip is left out")
     (passed,) = [each for each in strips.passed if each.buffer == counts]

@@ -195,7 +195,7 @@ def main() -> int:
     for name, default in (("layers", 4), ("width", 256), ("heads", 8), ("steps", 256), ("threads", 1), ("batch", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--passes", type=int, default=2)
-    parser.add_argument("--strategy", default="tvm", help="`cost` makes attention to the caches one kernel")
+    parser.add_argument("--strategy", default="cost", help="`cost` makes attention to the caches one kernel")
     options = parser.parse_args()
     import onnxruntime
 

@@ -50,7 +50,7 @@ class Found:
         return float(np.median(self.ours) / np.median(self.theirs))
 
 
-def measure(name: str, threads: int, length: int) -> Found:
+def measure(name: str, threads: int, length: int, strategy: str) -> Found:
     """Compile one model, compare, and time it."""
     import onnxruntime
 
@@ -63,7 +63,7 @@ def measure(name: str, threads: int, length: int) -> Found:
         path = Path(folder) / "model.onnx"
         path.write_bytes(file)
         module = fd.read(str(path))
-        program = fd.compile(str(path), threads=threads, cache=False)
+        program = fd.compile(str(path), threads=threads, cache=False, strategy=strategy)
     found = Found()
     rng = np.random.default_rng(0)
     names = [each.name for each in session.get_inputs()]
@@ -111,12 +111,13 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--length", type=int, default=48)
     parser.add_argument("--reasons", action="store_true")
+    parser.add_argument("--strategy", default="cost", help="of fusion (default: cost)")
     options = parser.parse_args()
     print("| model | ours | slowest | onnxruntime | ratio | on NumPy |\n|---|---|---|---|---|---|")
     ratios: list[float] = []
     failed = 0
     for name in options.names or MODELS:
-        found = measure(name, options.threads, options.length)
+        found = measure(name, options.threads, options.length, options.strategy)
         if found.wrong:
             failed += 1
             print(f"| {name} | {found.wrong} | | | | |", flush=True)

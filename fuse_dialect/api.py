@@ -682,18 +682,10 @@ class _Compiling:
             if not is_ours:
                 verify_module(module)
             program = compile_program(
-                module, replace(self.how, fuse=self._grouping()), in_place=is_ours, progress=self.progress
+                module, replace(self.how, fuse=_fuse_ops_pass(self.options)), in_place=is_ours, progress=self.progress
             )
         warn_of_slow_parts(program)
         return program
-
-    def _grouping(self) -> "FuseOpsPass":
-        """How operators are grouped: as is said, or by cost; rules are those of `tvm`."""
-        from fuse_dialect.fusion.core.options import COMPILED_BY
-
-        if self.options.get("rules") is None and self.options.get("strategy") is None:
-            return _fuse_ops_pass({**self.options, "strategy": COMPILED_BY})
-        return _fuse_ops_pass(self.options)
 
     def _store(self, path: str, weights: str | None) -> "ProgramStore | None":
         """Where the program of a file is kept, if it is one that is: see `backends.stored`."""

@@ -75,7 +75,7 @@ def compile_program(
     engine, entry, limits = engine_of(options), options.entry, options.limits
     source = module if in_place else module.clone()
     target = machine_of(engine, options)
-    grouping = (options.fuse or FuseOpsPass()).using(target=target)
+    grouping = (options.fuse or FuseOpsPass()).to_compile().using(target=target)
     again: _Maker | None = None
     if not is_prepared and options.specialize and engine.name != "numpy" and has_open_sizes(source, entry):
         again = _Maker(source, replace(options, backend=engine, threads=usable, fuse=grouping, specialize=False))

@@ -48,7 +48,7 @@ class CompileOptions(BackendSettings):
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     """Numbers for open sizes of arguments, by the names that they have."""
     fuse: "FuseOpsPass | None" = None
-    """How operators are grouped, by default as TVM does. `cost` plans for what code is made for, unless `machine` names
-    another."""
+    """How operators are grouped: by `cost` if it names no strategy. `cost` plans for what code is made for, unless
+    `machine` names another."""
     specialize: bool = True
     """Whether to compile again for sizes of arguments that are open here and come back in calls."""

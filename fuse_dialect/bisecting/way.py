@@ -25,7 +25,7 @@ class Way:
     @property
     def fuse(self) -> FuseOpsPass:
         """How operators are grouped."""
-        return self.options.fuse or FuseOpsPass()
+        return (self.options.fuse or FuseOpsPass()).to_compile()
 
     @property
     def layout(self) -> Layout:

@@ -29,7 +29,7 @@ import fuse_dialect.fusion.call_effects  # pyright: ignore[reportUnusedImport]  
 from fuse_dialect.budget import Limits
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
 from fuse_dialect.fusion.core.first_kernels import first_kernels, fused_kernels
-from fuse_dialect.fusion.core.options import FuseOptions
+from fuse_dialect.fusion.core.options import COMPILED_BY, FuseOptions
 from fuse_dialect.fusion.core.plan import FusionPlan, check_plan
 from fuse_dialect.fusion.core.rules import RuleTable
 from fuse_dialect.fusion.core.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
@@ -104,6 +104,15 @@ class FuseOpsPass(FuseOptions, ModulePass):
         vars(other).update({name: value for name, value in given.items() if value is not None})
         return other
 
+    def to_compile(self) -> Self:
+        """The same pass for a module that is compiled: `cost` groups if no strategy and no rules are given."""
+        is_asked = self.strategy is not None or self.own_strategy is not None or self.rules is not TVM_RULES
+        if is_asked:
+            return self
+        other = copy(self)
+        vars(other)["strategy"] = COMPILED_BY
+        return other
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
         kept = {each for each in op.walk() if isinstance(each, func.FuncOp)} if self.form == "inline" else ()
@@ -137,7 +146,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
         fusions = [fusion for own in plans.values() for fusion in own]
         ops = sum(node.role is NodeRole.OPERATOR for fusion in fusions for node in fusion.block_graph.nodes)
         kernels = sum(len(fusion.plan.kernels) for fusion in fusions)
-        which = self.strategy if self.own_strategy is None else "of the caller"
+        which = self.grouped_by if self.own_strategy is None else "of the caller"
         log.info("operators: %d, kernels: %d, strategy: %s, %.3f s", ops, kernels, which, seconds)
         if (log := heard(FUSION, in_detail=True)) is None:
             return
@@ -322,7 +331,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
     def _plan(self, graph: ValueGraph, options: FusionOptions) -> FusionPlan:
         """The plan of the strategy."""
         own = self.own_strategy if self.opt_level > 0 else None
-        name = self.strategy if self.opt_level > 0 else "separate"
+        name = self.grouped_by if self.opt_level > 0 else "separate"
         strategy = own or find_strategy(name)
         if own is None and name in STRATEGIES:
             return strategy(graph, options)

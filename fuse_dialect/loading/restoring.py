@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from xdsl.dialects.builtin import AnyDenseElement, BytesAttr, DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
@@ -113,12 +113,11 @@ def options_of(saved: SavedFile, threads: int, *, cache: bool = True, is_ours: b
 
 
 def _fuse_ops(found: Mapping[str, Any]) -> FuseOpsPass:
-    known = {each.name: each.default for each in fields(FuseOptions)}
+    known = {each.name: each.type for each in fields(FuseOptions)}
     for name, value in found.items():
-        default = known[name]
-        # A limit on merges may be none.
-        if value is not None or default is not None:
-            _is(value, int if default is None else default.__class__)
+        wanted = known[name]
+        if value.__class__ not in (get_args(wanted) or (wanted,)):  # exactly: true is no number
+            raise TypeError(f"expected {wanted}, got {str(value)[:40]}")
     _machine(found.get("machine"))
     return FuseOpsPass(**cast("dict[str, Any]", found))
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from fuse_dialect.budget import MAX_REPETITIONS
 from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity
-from fuse_dialect.fusion.core.options import COMPILED_BY
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -44,8 +43,8 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
     group.add_argument(
         "--fuse-ops",
         metavar="OPTIONS",
-        help="compile with these options of fuse-ops, as fuse-opt takes them: 'strategy=separate fusion-limit=8' "
-        "(default: strategy=cost)",
+        help="compile with these options of fuse-ops, as fuse-opt takes them: 'strategy=separate fusion-limit=8'; "
+        "cost groups if they name no strategy",
     )
     group.add_argument("--threads", type=natural, default=1, metavar="N", help="threads of --backend llvm (default: 1)")
     group.add_argument(
@@ -121,7 +120,7 @@ _repetitions.__name__ = "integer"
 
 
 def fuse_ops_of(options: argparse.Namespace) -> "FuseOpsPass":
-    """The pass that groups operators, with the options of the command line; `cost` groups if there are none.
+    """The pass that groups operators, with the options of the command line.
 
     Raises:
         FuseError: There is no such option, or its value is of another type.
@@ -129,7 +128,7 @@ def fuse_ops_of(options: argparse.Namespace) -> "FuseOpsPass":
     from fuse_dialect.fusion.fuse_ops import FuseOpsPass
     from fuse_dialect.loading.pipeline import build_passes
 
-    given = (options.fuse_ops or f"strategy={COMPILED_BY}").strip()
+    given = (options.fuse_ops or "").strip()
     (made,) = build_passes([f"fuse-ops{{{given}}}" if given else "fuse-ops"], {"fuse-ops": lambda: FuseOpsPass})
     assert isinstance(made, FuseOpsPass), "the table has no other"
     return made

@@ -121,4 +121,4 @@ def _spelled(fuse: FuseOpsPass) -> str:
         for each in fields(fuse)
         if each.init and (value := getattr(fuse, each.name)) != getattr(default, each.name)
     ]
-    return " ".join(given) or "strategy=tvm"
+    return " ".join(given)

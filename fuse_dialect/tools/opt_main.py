@@ -218,7 +218,7 @@ class FuseOptMain(xDSLOptMain):
         """The passes, those that plan for a machine with that of the command line where they name none."""
 
         def has_open_machine(each: ModulePass) -> bool:
-            return getattr(each, "machine", None) == "" and getattr(each, "strategy", "tvm") not in _FOR_ANY_MACHINE
+            return getattr(each, "machine", None) == "" and getattr(each, "grouped_by", "tvm") not in _FOR_ANY_MACHINE
 
         found = [replace(cast(Any, each), machine=machine) if has_open_machine(each) else each for each in passes]
         if found == list(passes) and self.target_spec.name not in ("llvm", "fuse"):

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.fusion.core.options import COMPILED_BY
 
 if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
@@ -24,8 +23,8 @@ class SavedProgramTarget(Target):
     """Name of the function."""
     threads: int = 1
     """Most threads that one call uses."""
-    strategy: str = COMPILED_BY
-    """How operators are grouped that no pass has fused."""
+    strategy: str | None = None
+    """How operators are grouped that no pass has fused; by default `cost` does."""
     backend: str = "llvm"
     """What runs the program."""
     target_cpu: str = ""

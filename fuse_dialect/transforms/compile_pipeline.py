@@ -11,7 +11,7 @@ op that no plan moves.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from xdsl.context import Context
@@ -80,14 +80,17 @@ class CompilePipelinePass(FuseOptions, ModulePass):
     """Layout of images, as in `convert-layout`: machine code wants NHWC; `keep` for that which each op has."""
     sizes: tuple[str, ...] = ()
     """Numbers for named sizes of arguments: `sizes="batch=4","seq=128"`."""
-    strategy: str = COMPILED_BY
-    """As in `fuse-ops`, but that `cost` groups if nothing is said."""
+
+    @property
+    def grouped_by(self) -> str:
+        """The strategy that groups: the one that is named, or that for what is compiled."""
+        return self.strategy or COMPILED_BY
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run everything."""
         prepare(
             op,
-            FuseOpsPass(**self.options()),
+            replace(FuseOpsPass(**self.options()), strategy=self.grouped_by),
             self.layout,
             self.sizes,
         )

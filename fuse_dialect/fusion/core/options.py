@@ -5,6 +5,8 @@ from typing import Any
 
 FORMS = ("outline", "inline")
 """What a group may become."""
+FUSED_BY = "tvm"
+"""The strategy of `fuse-ops` where none is named."""
 COMPILED_BY = "cost"
 """The strategy for what is compiled, where none is named."""
 
@@ -26,9 +28,9 @@ class FuseOptions:
     form: str = "outline"
     """What becomes of a group: `outline` makes a primitive function and a call, `inline` a `fuse.fused` in its
     place."""
-    strategy: str = "tvm"
+    strategy: str | None = None
     """How groups are found: `tvm`, `cost`, which fuses where that saves time, `separate`, which leaves every operator
-    alone, or one that another package adds."""
+    alone, or one that another package adds. By default `tvm`, and `cost` for what is compiled."""
     machine: str = ""
     """What `cost` counts for: the name of a machine or processor, as `--target-cpu` takes it, or the path of a file
     that ends in `.toml`; by default what code is made for, else what `FUSE_TARGET_CPU` names, else the processor at
@@ -44,6 +46,11 @@ class FuseOptions:
     fusion_limit: int | None = None
     """Make only the first so many merges of the module, to find a wrong one by halving; of a strategy that does not
     merge, kernels of several operators count as merges."""
+
+    @property
+    def grouped_by(self) -> str:
+        """The strategy that groups: the one that is named, or the default."""
+        return self.strategy or FUSED_BY
 
     def options(self) -> dict[str, Any]:
         """The options by name, to make a strategy's or another pass's of them."""

@@ -16,7 +16,7 @@
 // BEFORE: func.call @fused_relu
 
 // PIPELINE: Pass Manager with 2 passes:
-// PIPELINE-NEXT: builtin.module(fuse-ops{opt-level=2 max-depth=8 max-function-args=0 link-params=false dedup=true {{.*}}strategy="tvm" {{.*}}},cse)
+// PIPELINE-NEXT: builtin.module(fuse-ops{opt-level=2 max-depth=8 max-function-args=0 link-params=false dedup=true {{.*}}strategy {{.*}}},cse)
 
 // UNKNOWN: error: argument --mlir-print-ir-after: unknown pass 'fuse-op'
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

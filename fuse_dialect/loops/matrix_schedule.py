@@ -67,6 +67,8 @@ class Matrices:
     """Columns that are packed at a time, whole panels, where a program runs in blocks of them."""
     expansion: Expansion | None = None
     """How columns are made of what was packed at compile time, if that is not what is multiplied."""
+    has_tiles: bool = False
+    """Whether registers for tiles hold the sums of many rows (`tiling`, 5)."""
 
     @property
     def vectors(self) -> int:
@@ -244,6 +246,7 @@ def matrices_of(
     depth = None if is_open else prod(size or 0 for size in sizes)
     rows = _known(stage.axes[contraction.row_axes[-1]].size) if contraction.row_axes else 1
     columns = _known(stage.axes[contraction.column_axes[-1]].size)
+    has_tiles = tiling.fills_tiles(machine, contraction.product, lanes, rows)
     tile = tiling.tile_size(machine, lanes, rows, columns, contraction.product)
     width = tile.vectors * lanes
     tiles = 1 << 30 if rows is None else -(-rows // tile.rows)
@@ -252,17 +255,29 @@ def matrices_of(
     if packing is None and not is_open and not shares_columns:
         expansion = expansion_of(program, contraction, constants, width)
         packing = None if expansion is None else expansion.panels
-    direct = _direct_place(program, contraction, machine, tile.rows, columns, whole_tiles)
+    # Of a row a tile takes a whole line, and none of it again before all other lines of the block.
+    direct = _direct_place(program, contraction, machine, 1 if has_tiles else tile.rows, columns, whole_tiles)
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
-    lying = _lying_columns(program, contraction) if packing is None and tiles == 1 else None
+    lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not has_tiles else None
     block_depth = block
     if block is None and depth is None:
         block_depth = None if direct is not None and lying is not None else OPEN_BLOCK  # (5)
     elif block is None and depth is not None and has_blocks and expansion is None:
-        most = tiling.depth_block(machine, depth, width, element, tiles)
+        most = tiling.depth_block(machine, depth, width, element, tiles, tiling.TILE_ROWS if has_tiles else 4)
         block_depth = None if most == depth else most
     return Matrices(
-        program, contraction, machine, tile, lanes, direct, packing, lying, depth, block_depth, expansion=expansion
+        program,
+        contraction,
+        machine,
+        tile,
+        lanes,
+        direct,
+        packing,
+        lying,
+        depth,
+        block_depth,
+        expansion=expansion,
+        has_tiles=has_tiles,
     )
 
 

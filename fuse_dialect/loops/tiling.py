@@ -5,6 +5,8 @@
 3. A block of the rows factor stays in the second-level cache while all columns pass by; a panel of the columns factor
    stays there, or in the first level, while the rows of the block pass by.
 4. Rows that a tile reads at the same time must not need the same few lines of the first-level cache.
+5. Where a processor multiplies *tiles*, registers of 16 rows of 64 bytes, four of its eight hold sums: two tiles of
+   rows meet two of columns, so that each that is loaded is used twice. A tile of rows takes as long as it has rows.
 """
 
 from dataclasses import dataclass
@@ -13,10 +15,16 @@ from math import gcd
 from fuse_dialect.loops.functions import DOT
 from fuse_dialect.machines.machine import Machine, Unit
 
+_TILE_UNITS = {DOT: Unit.BYTE_TILES}
+"""The unit that multiplies tiles, by the function of the factors."""
 _MOST_ROWS = 14
 """Rows of a tile that hide how long a product takes; more would make tiles that fit few matrices."""
 WORTH_COPYING = 96
 """Columns for which a row is copied rather than read where it collides with its neighbours."""
+TILE_ROWS = 16
+"""Rows of a tile, and the numbers of 32 bits in each (5); from so many rows on matrices are multiplied by tiles."""
+FEW_TILE_ROWS = 8
+"""Rows, of the last ones of a matrix, up to which vectors are used instead."""
 FEW_PIXELS = 28 * 28
 """Pixels up to which parts of a convolution share its channels."""
 
@@ -43,6 +51,28 @@ class Walk:
     """Number of steps along the last reduced axis; `None` if the call says it."""
     panel_step: int | None = None
     """Distance of the columns factor along the last reduced axis, if it is read where it lies; `None` if packed."""
+
+
+def fills_tiles(machine: Machine, product: str, lanes: int, rows: int | None) -> bool:
+    """Whether a product is one of tiles (5): the machine has them, and there are enough rows, or an unknown number.
+
+    Args:
+        machine: The machine.
+        product: The function of the factors.
+        lanes: Elements of a vector, which are to be the columns of a tile.
+        rows: Number of rows; `None` if it is not known.
+    """
+    unit = _TILE_UNITS.get(product, Unit.NONE)
+    has_unit = unit is not Unit.NONE and unit in machine.units and lanes == TILE_ROWS
+    return has_unit and (rows is None or rows >= TILE_ROWS)
+
+
+def tile_points(depth: int | None) -> int:
+    """Points of the reduced axis that a tile has: equal parts if there are any, so that no point is left."""
+    if depth is None:
+        return TILE_ROWS
+    points = even_part(depth, TILE_ROWS)
+    return points if depth % points == 0 else TILE_ROWS
 
 
 def block_bytes(machine: Machine) -> int:
@@ -89,6 +119,9 @@ def tile_size(
     def most(vectors: int) -> int:
         return most_rows(machine, vectors, temporaries(machine, product, vectors))
 
+    if fills_tiles(machine, product, lanes, rows):
+        # (5) Two tiles of rows with two of columns.
+        return TileSize(even_part(rows, 2 * TILE_ROWS), 1 if columns is not None and columns <= lanes else 2)
     least = max(1, min(rows or 1 << 30, most(2)))
     needed = -(-columns // lanes) if columns is not None else 1 << 10
     vectors = 2
@@ -111,14 +144,14 @@ def even_part(total: int | None, most: int) -> int:
     return -(-total // parts)
 
 
-def depth_block(machine: Machine, depth: int, width: int, bytes: int, tiles: int) -> int:
+def depth_block(machine: Machine, depth: int, width: int, bytes: int, tiles: int, unit: int = 4) -> int:
     """Points of the reduced axis that one panel in cache has; all, if too few tiles share a panel."""
     room = panel_bytes(machine)
     # A block costs a round trip of the sums through memory: two tiles, or a panel that nearly fits, do not pay for it.
     if tiles < 3 or depth * width * bytes <= room * 3 // 2:
         return depth
     blocks = -(-depth * width * bytes // room)
-    return -(-depth // blocks // 4) * 4
+    return -(-depth // blocks // unit) * unit
 
 
 def collides(machine: Machine, distance: int, rows: int) -> bool:

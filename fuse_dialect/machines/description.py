@@ -6,6 +6,7 @@
     vector_bytes = 32
     registers = 16
     units = ["fma", "halves"]
+    emulated = []          # units of tiles whose instructions are functions, where the processor has none
     line_bytes = 64
     ahead_bytes = 4096     # on their way from memory at once
     cores = 2              # that schedules leave work for
@@ -41,7 +42,7 @@ from typing import TypeGuard
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.machines.environment import NATIVE
 from fuse_dialect.machines.host import host_machine
-from fuse_dialect.machines.machine import Cache, Machine, Rates, Unit
+from fuse_dialect.machines.machine import TILES, Cache, Machine, Rates, Unit
 from fuse_dialect.machines.processors import PROCESSORS, class_of, features_of, machine_of
 from fuse_dialect.toml_file import TomlText, read_toml
 
@@ -51,7 +52,7 @@ _WAYS = 8
 _MICRO, _GIGA, _KIB = Decimal("1e-6"), Decimal(10**9), Decimal(1024)
 """Units of numbers in files. What is read is multiplied exactly, so that any number can be written."""
 _SIZES = ("vector_bytes", "registers", "line_bytes", "ahead_bytes", "cores")
-KEYS = ("name", "about", "processor", "units", *_SIZES)
+KEYS = ("name", "about", "processor", "units", "emulated", *_SIZES)
 RATE_KEYS = ("call_us", "product_gflops", "vector_gops", "streams")
 LEVEL_KEYS = ("name", "kib", "ways", "gbytes_per_s")
 UNITS = {str(unit.name).lower().replace("_", "-"): unit for unit in Unit}
@@ -97,6 +98,8 @@ def _lines(machine: Machine, about: str) -> Iterator[str]:
         yield f"processor = {_quoted(machine.processor)}"
     yield from (f"{size} = {getattr(machine, size)}" for size in _SIZES)
     yield f"units = [{', '.join(_quoted(name) for name, unit in UNITS.items() if unit in machine.units)}]"
+    if machine.emulated:
+        yield f"emulated = [{', '.join(_quoted(name) for name, unit in UNITS.items() if unit in machine.emulated)}]"
     rates = machine.rates
     if rates is not None:
         yield f"call_us = {_number(rates.call, _MICRO)}"
@@ -137,13 +140,25 @@ class _Reader:
         name, processor = self._text(table, "name"), self._text(table, "processor", "")
         base = self._processor(processor) if processor else Machine(name)
         sizes = {size: self._whole(table, size, getattr(base, size)) for size in _SIZES}
-        units = self._units(table["units"]) if "units" in table else base.units
+        units = self._units("units", table["units"]) if "units" in table else base.units
+        emulated = self._units("emulated", table.get("emulated", []))
+        if emulated & ~TILES:
+            tiles = ", ".join(name for name, unit in UNITS.items() if unit in TILES)
+            raise self._error("emulated", "expected 'emulated' to be units of tiles", f"there are {tiles}")
         levels = self._levels(table)
         is_timed = not processor or any(key in table for key in RATE_KEYS) or any("gbytes_per_s" in at for at in levels)
         rates = self._rates(table, levels) if is_timed else None
         caches = self._caches(levels) if levels else base.caches
         try:
-            return Machine(name, units=units, caches=caches, processor=processor, rates=rates, **sizes)
+            return Machine(
+                name,
+                units=units | emulated,
+                caches=caches,
+                processor=processor,
+                rates=rates,
+                emulated=emulated,
+                **sizes,
+            )
         except ValueError as error:
             key = next((size for size in sizes if size in str(error)), "memory")
             raise self._error(key, str(error).removeprefix(f"machine '{name}': ")) from error
@@ -157,15 +172,15 @@ class _Reader:
             raise self._error("processor", f"unknown processor '{name}'", hint)
         return machine_of(name, features_of(name))
 
-    def _units(self, names: object) -> Unit:
+    def _units(self, key: str, names: object) -> Unit:
         units = Unit.NONE
         if not _is_list(names):
-            raise self._error("units", f"expected 'units' to be a list of names, got {names!r}")
+            raise self._error(key, f"expected '{key}' to be a list of names, got {names!r}")
         for name in names:
             if not isinstance(name, str) or name not in UNITS:
                 close = get_close_matches(str(name), UNITS, n=1)
                 hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(UNITS)}"
-                raise self._error("units", f"unknown unit {name!r}", hint)
+                raise self._error(key, f"unknown unit {name!r}", hint)
             units |= UNITS[name]
         return units
 

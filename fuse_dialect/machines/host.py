@@ -11,6 +11,7 @@ from pathlib import Path
 from fuse_dialect.machines.environment import NATIVE, PROCESSOR_FILE
 from fuse_dialect.machines.machine import Cache, Machine
 from fuse_dialect.machines.processors import features_of, machine_of
+from fuse_dialect.machines.tiles import usable
 
 _LISTS = ("flags", "Features")
 """Names of the list of instructions on x86 and on ARM."""
@@ -35,7 +36,7 @@ def host_features() -> str:
             for line in stream:
                 name, _, value = line.partition(":")
                 if name.strip() in _LISTS:
-                    return ",".join(f"+{_spelled(flag)}" for flag in sorted(value.split()))
+                    return ",".join(f"+{_spelled(flag)}" for flag in usable(sorted(value.split())))
     except (OSError, UnicodeDecodeError):
         pass
     return features_of(_TYPICAL.get(platform.machine(), _TYPICAL_X86))
@@ -57,4 +58,6 @@ def host_caches() -> tuple[Cache, ...]:
 
 
 def _spelled(flag: str) -> str:
+    if flag.startswith("amx"):
+        return flag.replace("_", "-")
     return _SPELLED.get(flag) or (flag.replace("_", "") if flag.startswith("avx512") else flag)

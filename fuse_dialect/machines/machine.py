@@ -5,7 +5,8 @@ processor is asked. `names` finds the machine of a processor, of the processor a
 
 1. A vector, and each of the vector registers, has `vector_bytes`; as many elements are computed at once.
 2. What code does more often than once from memory lies in a cache meanwhile, with room left for what passes by.
-3. `units` are instructions that code may use besides those that every processor with vectors has.
+3. `units` are instructions that code may use besides those that every processor with vectors has. Those of `emulated`
+   are functions that do the same, slowly: with them code for tiles runs, and is compared, where there are none.
 4. A value that fits into half of a cache is read and written at that cache's speed. The other half is for the rest.
 """
 
@@ -42,7 +43,14 @@ class Unit(Flag):
     """Bytes looked up in two registers of 64."""
     GATHERS = auto()
     """Numbers of 32 bits from computed places, eight at a time."""
+    BYTE_TILES = auto()
+    """Products of tiles of 8 bits: 16 rows of 64 bytes, with or without sign, times as many columns, in 32 bits."""
+    PAIR_TILES = auto()
+    """Products of tiles of bf16: 16 rows of 32 numbers times as many columns, added up in f32."""
 
+
+TILES = Unit.BYTE_TILES | Unit.PAIR_TILES
+"""Units that work on tiles: registers of 16 rows of 64 bytes."""
 
 MOST_CACHED = 1 << 36
 """Bytes of the largest cache that is believed: kernels ask for memory that fills a part of one."""
@@ -123,6 +131,8 @@ class Machine:
     """Processor whose instructions these are, as the backend names it; by default one of the machine's own name."""
     rates: Rates | None = None
     """How fast it is; by default like that of its class which comes with the package (`description.with_rates`)."""
+    emulated: Unit = Unit.NONE
+    """Units of `TILES` whose instructions are functions (3)."""
 
     def __post_init__(self) -> None:
         for what, number, least in (("vector_bytes", self.vector_bytes, 16), ("line_bytes", self.line_bytes, 16)):
@@ -139,6 +149,8 @@ class Machine:
                 raise ValueError(f"machine '{self.name}': expected {what} to be {least} or more, got {number}")
         if not self.caches:
             raise ValueError(f"machine '{self.name}': expected one cache or more")
+        if self.emulated & ~TILES:
+            raise ValueError(f"machine '{self.name}': expected emulated to be units of tiles")
         if self.rates is not None and len(self.rates.speeds) != len(self.caches) + 1:
             count = len(self.rates.speeds)
             raise ValueError(f"machine '{self.name}': expected a speed for each cache and for memory, got {count}")

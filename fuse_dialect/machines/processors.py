@@ -16,6 +16,7 @@ _V4 = _V3 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
 _V3_DOTS = _V3 | {"avxvnni"}
 _V4_DOTS = _V4 | {"avx512vnni"}
 _V4_TABLES = _V4_DOTS | {"avx512vbmi"}
+_V4_TILES = _V4_TABLES | {"amx-tile", "amx-int8", "amx-bf16"}
 _ARM = frozenset({"neon"})
 _NAMES: Mapping[frozenset[str], str] = {
     _V1: "x86-64 core2",
@@ -26,8 +27,8 @@ _NAMES: Mapping[frozenset[str], str] = {
     _V3_DOTS: "alderlake raptorlake arrowlake lunarlake",
     _V4: "x86-64-v4 skylake-avx512",
     _V4_DOTS: "cascadelake cooperlake",
-    _V4_TABLES: "icelake-client icelake-server tigerlake rocketlake sapphirerapids emeraldrapids "
-    "graniterapids znver4 znver5",
+    _V4_TABLES: "icelake-client icelake-server tigerlake rocketlake znver4 znver5",
+    _V4_TILES: "sapphirerapids emeraldrapids graniterapids",
     _ARM: "generic cortex-a53 cortex-a72 cortex-a76 cortex-x1 neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2 "
     "apple-m1 apple-m2 apple-m3 apple-m4 ampere1",
 }
@@ -48,6 +49,8 @@ _UNITS: dict[Unit, tuple[frozenset[str], ...]] = {
     Unit.BYTE_SHUFFLES: (frozenset({"+ssse3", "-avx"}), frozenset({"+avx2"})),
     Unit.BYTE_TABLES: (frozenset({"+avx512vbmi", "+avx512bw"}),),
     Unit.GATHERS: (frozenset({"+avx2"}),),
+    Unit.BYTE_TILES: (frozenset({"+amx-tile", "+amx-int8", "+avx512f"}),),
+    Unit.PAIR_TILES: (frozenset({"+amx-tile", "+amx-bf16", "+avx512f"}),),
 }
 """Units, with the sets of features each of which brings them."""
 

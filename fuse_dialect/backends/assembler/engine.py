@@ -25,6 +25,7 @@ import llvmlite.binding
 from fuse_dialect.backends.assembler.compilations import note_compilation
 from fuse_dialect.backends.assembler.elf import undefined_symbols
 from fuse_dialect.backends.assembler.host import Host
+from fuse_dialect.machines.tiles import usable
 from fuse_dialect.process_wide import EXCLUSIVE, Once
 
 llvm = cast(Any, llvmlite.binding)  # it has no types
@@ -60,8 +61,9 @@ class Code:
 def host() -> Host:
     """The processor that this process runs on."""
     # Features, not the name: a system may forbid instructions that the processor has.
-    features = llvm.get_host_cpu_features()
-    named = sorted(("+" if on else "-") + name for name, on in cast(dict[str, bool], features).items())
+    features = cast(dict[str, bool], llvm.get_host_cpu_features())
+    present = set(usable(name for name, on in features.items() if on))
+    named = sorted(("+" if name in present else "-") + name for name in features)
     return Host(llvm.get_host_cpu_name(), ",".join(named))
 
 

@@ -28,7 +28,7 @@ class Host:
             vector_bytes=min(own.vector_bytes, self.described.vector_bytes),
             registers=min(own.registers, self.described.registers),
             # A unit that shapes code for the sake of what LLVM does with it is the processor's, whatever is described.
-            units=(own.units & self.described.units) | (own.units & Unit.NARROWING_STORES),
+            units=(own.units & self.described.units) | (own.units & Unit.NARROWING_STORES) | self.described.emulated,
         )
 
     @property

@@ -17,6 +17,7 @@ from hashlib import sha256
 
 from fuse_dialect.backends.runtime.own_files import own_files
 from fuse_dialect.machines.environment import NATIVE, PROCESSOR_FILE, VARIABLE
+from fuse_dialect.machines.tiles import usable
 
 _OF_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags")
 _OF_PACKAGES = (".dist-info", ".egg-info", ".egg-link", ".pth")
@@ -61,8 +62,10 @@ def _processor() -> Iterator[str]:
         for line in stream:
             if not line.strip():
                 return
-            if line.partition("\t")[0].rstrip(" :") in _OF_PROCESSOR:
-                yield line.strip()
+            name, _, value = line.partition(":")
+            if name.strip() in _OF_PROCESSOR:
+                # Whoever runs kept code has asked for tiles, if it may use them.
+                yield f"{name.strip()}: {' '.join(usable(value.split()))}" if "amx" in value else line.strip()
 
 
 def _own_files() -> Iterator[str]:

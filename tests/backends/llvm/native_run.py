@@ -16,6 +16,7 @@ from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import bind_sizes
 from fuse_dialect.loops.elements import dtype_named
 from fuse_dialect.loops.program import LoopProgram, Refusal, Role
+from fuse_dialect.machines.machine import TILES as UNITS_OF_TILES
 from fuse_dialect.machines.machine import Machine, Unit
 
 IS_X86 = "+sse2" in host().features
@@ -37,6 +38,8 @@ if IS_X86:
 if "avx2" in HOSTS and Unit.MASKS not in host().machine.units:
     HOSTS["masks"] = MaskedHost(AVX2.cpu, AVX2.features)
 """Processors whose code runs here."""
+TILES = replace(host(), described=replace(host().machine, emulated=UNITS_OF_TILES))
+"""The processor at hand, with tiles whose instructions are functions; without vectors of 64 bytes they are not used."""
 
 
 def placed(array: Array, offset: int) -> Array:

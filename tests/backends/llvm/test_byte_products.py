@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from native_run import HOSTS
+from native_run import HOSTS, TILES
 from test_contractions import primitives, run_kernel
 
 import fuse_dialect as fd
@@ -22,7 +22,7 @@ from fuse_dialect.machines.machine import Unit
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="guard pages are made with mprotect")
 
-TARGETS: dict[str, Host] = dict(HOSTS)
+TARGETS: dict[str, Host] = {**HOSTS, "tiles": TILES}
 if {"+avx512bw", "+avx512vl", "+avx512dq"} <= set(host().features.split(",")):
     TARGETS["without_dots"] = named("skylake-avx512")
 """Processors whose code runs here, with and without an instruction for the products."""

@@ -27,7 +27,9 @@ class _Gemm(Blocks):
         self.m = matrices
         row = contraction.row_axes[-1] if contraction.row_axes else None
         in_blocks = matrices.block_depth is not None
-        self.tiles = Tiles(request, contraction, matrices.walk(), (None, row), in_blocks, matrices.expansion)
+        self.tiles = Tiles(
+            request, contraction, matrices.walk(), (None, row), in_blocks, matrices.expansion, matrices.has_tiles
+        )
         self.row_tiles = self.ceiling(self.axis(row), matrices.tile.rows) if row is not None else f.i64(1)
 
     def write(self) -> None:

@@ -9,6 +9,7 @@
 4. A long `finish` runs from the stack, a few vectors side by side: the code stays small, and few values live at once.
 5. Whatever comes from memory is asked for in advance: the panel some rows ahead, the rows of the next tile while this
    one runs, and at its start the lines that `finish` reads and writes. A processor finds few of these by itself.
+6. Where a processor has registers for tiles, these hold the sums of many rows, and give them to the stack.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +19,10 @@ from itertools import chain
 from typing import TypeAlias
 
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.assembler.values import I8, VOID, Type, Value, constant
+from fuse_dialect.backends.assembler.values import I1, I8, VOID, Type, Value, constant
 from fuse_dialect.backends.llvm.contractions.dots import dot, pair_dot
 from fuse_dialect.backends.llvm.contractions.expanded import ExpandedColumns
+from fuse_dialect.backends.llvm.contractions.tile_registers import RegisterSums, instruction
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
@@ -31,7 +33,7 @@ from fuse_dialect.loops.functions import DOT, PAIR_DOT, scalar_function
 from fuse_dialect.loops.places import Place, flat_place
 from fuse_dialect.loops.program import Apply, Read
 from fuse_dialect.loops.scheduling import CHAINS
-from fuse_dialect.loops.tiling import Walk
+from fuse_dialect.loops.tiling import FEW_TILE_ROWS, Walk
 from fuse_dialect.machines.machine import Unit
 
 _PRODUCTS = 28
@@ -102,6 +104,8 @@ class Tiles:
     """Whether sums wait in the result until the last block of the reduced axes."""
     expansion: Expansion | None = None
     """How columns are made of what is packed, if that is not what is multiplied."""
+    has_tiles: bool = False
+    """Whether many rows are multiplied in registers for tiles (6)."""
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -140,7 +144,11 @@ class _Tile:
         self.point = dict(zip(tiles.parallel, rest, strict=False))
         self.depth, self.row_count, self.column_count, self.first, self.last = rest[len(tiles.parallel) :]
         self.type = tiles.sum_type.wide(shape.lanes)
-        self.is_long = self._is_long()
+        self.registers = None
+        if tiles.has_tiles and shape.rows > FEW_TILE_ROWS:
+            name = instruction(tiles.contraction)
+            self.registers = RegisterSums(f, self.machine, tiles.walk, name, tiles.sum_type)
+        self.is_long = self.registers is not None or self._is_long()
         if self.is_long:
             self.stack = f.scratch(tiles.sum_type, shape.rows * shape.vectors * shape.lanes)
 
@@ -154,7 +162,11 @@ class _Tile:
         self._prefetch_results()
         sums = self._sums()
         if tiles.in_blocks:
-            sums = f.either(self.first, lambda: sums, lambda: self._with_waiting(sums))
+            if self.registers is not None:
+                with f.when(f.compare("eq", self.first, constant(I1, 0))):
+                    self._add_waiting_rows()
+            else:
+                sums = f.either(self.first, lambda: sums, lambda: self._with_waiting(sums))
             complete, waiting, end = f.label("complete"), f.label("waiting"), f.label("done")
             f.branch(self.last, complete, waiting)
             f.start(waiting)
@@ -194,9 +206,13 @@ class _Tile:
     def _sums(self) -> tuple[Value, ...]:
         """The products added up over all reduced axes."""
         f, walk = self.f, self.tiles.walk
+        depth, start = self.depth if walk.depth is None else f.i64(walk.depth), (self.a, self.b, f.i64(0))
+        if self.registers is not None:
+            sums = self.registers.begin(self.shape.grid, self.shape.vectors, self.shape.width)
+            self.registers.store(self._outer(0, start, depth, sums), self.stack)
+            return ()
         sums = tuple(constant(self.type, 0) for _ in range(self.shape.rows * self.shape.vectors))
-        depth = self.depth if walk.depth is None else f.i64(walk.depth)
-        return self._outer(0, (self.a, self.b, f.i64(0)), depth, sums)
+        return self._outer(0, start, depth, sums)
 
     def _outer(
         self, level: int, at: tuple[Value, Value, Value], depth: Value, sums: tuple[Value, ...]
@@ -217,6 +233,8 @@ class _Tile:
                 around = reader_at(self.frame, axes, self.point, self.shape.lanes, column)
                 columns = ExpandedColumns(around, expansion, (b, self.point[column], number))
                 return self._blockwise(a, columns, depth, sums)
+            if self.registers is not None:
+                return self.registers.added(a, b, depth, sums)
             return self._inner(a, b, depth, sums)
         count, distance = walk.outer[level]
         below = f.i64(self.shape.width)
@@ -375,12 +393,28 @@ class _Tile:
             if shape.some_rows:  # rows that are not stored wait nowhere; any that is will do
                 c = f.least(c, f.subtract(self.row_count, f.i64(1)))
             for v in range(shape.vectors):
-                address, mask = self._target(r, c, v)
-                zero = constant(self.type, 0)
-                old = f.load(self.type, address) if mask is None else f.masked_load(self.type, address, mask, zero)
                 number = row * shape.vectors + v
-                total[number] = f.fadd(old, total[number]) if old.type.is_float else f.binary("add", old, total[number])
+                total[number] = self._added_to_waiting(r, c, v, total[number])
         return total
+
+    def _add_waiting_rows(self) -> None:
+        """Add those of earlier blocks, which wait in the result, to the sums on the stack."""
+        f, shape = self.f, self.shape
+        stop = self.row_count if shape.some_rows else f.i64(shape.rows)
+        with f.loop(f.i64(0), stop, hints=["unroll.disable"]) as loop:
+            r, c = f.quotient(loop.index, shape.grid[1]), f.remainder(loop.index, shape.grid[1])
+            base = f.offset(self.stack, f.multiply(loop.index, f.i64(shape.vectors * shape.lanes)), self.tiles.sum_type)
+            for v in range(shape.vectors):
+                place = f.offset(base, f.i64(v * shape.lanes), self.tiles.sum_type)
+                f.store(self._added_to_waiting(r, c, v, f.load(self.type, place, 64)), place, 64)
+
+    def _added_to_waiting(self, r: Value, c: Value, v: int, total: Value) -> Value:
+        """A vector of sums plus those of earlier blocks."""
+        f = self.f
+        address, mask = self._target(r, c, v)
+        zero = constant(self.type, 0)
+        old = f.load(self.type, address) if mask is None else f.masked_load(self.type, address, mask, zero)
+        return f.fadd(old, total) if old.type.is_float else f.binary("add", old, total)
 
     def _store_sums(self, r: Value, c: Value, sums: Sequence[Value]) -> list[_Write]:
         return [self._writer(r, c, v, total) for v, total in enumerate(sums)]

@@ -12,7 +12,6 @@ each operator, which the tests compare with where onnxruntime is not installed. 
 
 import argparse
 import functools
-import importlib
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from vendor_cases.answering import answers, refusals
 from vendor_cases.case import Array, Case, Maker
 from vendor_cases.comparing import as_list, compared
 from vendor_cases.table import MAKERS
@@ -29,27 +29,6 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.reader import import_model
 
 _MOST_DRAWS = 20
-
-
-def answers(case: Case) -> list[Array] | None:
-    """What onnxruntime computes, or `None` when it refuses the case."""
-    onnxruntime: Any = importlib.import_module("onnxruntime")
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    try:
-        session = onnxruntime.InferenceSession(
-            case.model().SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-        return [np.asarray(result) for result in session.run(None, case.feeds())]
-    except Exception as error:
-        refusals.append(str(error).splitlines()[0][:300])
-        return None
-
-
-refusals: list[str] = []
-"""Messages of onnxruntime about cases that it has refused."""
 
 
 def drawn(name: str, make: Maker, seed: int, count: int) -> Iterator[tuple[Case, list[Array]]]:

@@ -33,7 +33,7 @@ from fuzzing.reporting import write_finding
 from fuzzing.running import PORTION, SCRIPT, Run, merged, portion, work
 from fuzzing.shrinking import in_fork, shrink, smaller_programs, values_of
 from fuzzing.structure_shrinking import write_structure
-from fuzzing.ways import STRUCTURES, WAYS, Finding, check, reference_of
+from fuzzing.ways import COMPLEX, STRUCTURES, VENDOR, WAYS, Finding, check, reference_of
 
 from fuse_dialect import checked
 from fuse_dialect.diagnostics import FuseError
@@ -121,6 +121,8 @@ def _run(options: argparse.Namespace) -> int:
         print(coverage.table())
         print(coverage.edges_of_ops())
         print(coverage.structural())
+    if coverage.own:
+        print(coverage.own_programs())
     for signature, count in findings.most_common():
         print(f"{count:>6}  {signature}")
     programs = coverage.programs
@@ -158,6 +160,8 @@ def shrink_one(place: str, folder: Path) -> int:
     number, _, way = place.partition(":")
     if way == STRUCTURES:
         return shrink_structure(int(number), folder)
+    if way in (VENDOR, COMPLEX):
+        return 0  # a few steps, which the finding names
     program = make_program(int(number))
     if program is None or way not in WAYS:
         return 0

@@ -209,6 +209,7 @@ def weighted(
     alpha: float = -0.75,
     shrink: float = 1.0,
     exclude_outside: bool = False,
+    only_covered: bool = False,
 ) -> Array:
     """Values at `places` along `axis`: sums of the pixels around, weighted by a kernel of their distance.
 
@@ -220,6 +221,7 @@ def weighted(
         alpha: The slope of the cubic kernel at distance 1.
         shrink: Pixels of the result for one of the operand, if that is below 1 and pixels in between are to count.
         exclude_outside: Whether what lies beyond the ends counts for nothing, and the rest for more.
+        only_covered: Whether a pixel with a share of 0 adds nothing even if it is infinite or nan.
 
     Complexity: O(places * reach / shrink) for each line along the axis.
     """
@@ -230,7 +232,9 @@ def weighted(
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
     result = np.zeros([len(places) if i == axis else size for i, size in enumerate(x.shape)], x.dtype)
     for tap in np.flatnonzero(shares.any(axis=0)):
-        result += x.take(index[:, tap], axis=axis) * shares[:, tap].reshape(shape)
+        share = shares[:, tap].reshape(shape)
+        taken = x.take(index[:, tap], axis=axis)
+        result += np.where(share == 0, x.dtype.type(0), taken) * share if only_covered else taken * share
     return result
 
 

@@ -192,3 +192,16 @@ def test_a_resize_behind_a_count_and_one_in_a_loop() -> None:
         inputs = [x, np.arange(9) < count, np.array(trips)]
         for got, expected in zip(program(*inputs), fd.run(module, *inputs), strict=True):
             np.testing.assert_allclose(got, expected, 1e-4, 1e-5, strict=True)
+
+
+@pytest.mark.parametrize("backend", ["llvm", "interpreter"])
+def test_an_infinite_pixel_that_is_not_covered_adds_nothing(backend: str) -> None:
+    types = "(tensor<1x1x1x2xf64>) -> tensor<1x1x3x3xf64>"
+    text = f"""func.func @main(%x: tensor<1x1x1x2xf64>) -> tensor<1x1x3x3xf64> {{
+      %y = fuse.resize2d %x, size = [3, 3], method = "linear", antialias = true : {types}
+      return %y : tensor<1x1x3x3xf64>
+    }}"""
+    x = np.array([[[[-np.inf, 1.0]]]])
+    module = fd.parse(text)
+    (result,) = fd.run(module, x) if backend == "interpreter" else [fd.compile(module, cache=False)(x)]
+    np.testing.assert_array_equal(np.asarray(result).reshape(3, 3), [[-np.inf, -np.inf, 1.0]] * 3)

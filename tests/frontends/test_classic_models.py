@@ -64,7 +64,7 @@ def test_a_tree_decides_for_each_of_any_number_of_rows(backend):
         ({"nodes_modes": ["BRANCH_MEMBER"] * 5}, "'BRANCH_MEMBER'"),
         ({"n_targets": 0}, "'n_targets' between 1"),
         ({"n_targets": 1 << 40}, "'n_targets' between 1"),
-        ({"post_transform": "PROBIT"}, "PROBIT"),
+        ({"post_transform": "CAUCHIT"}, "CAUCHIT"),
     ],
 )
 def test_trees_that_are_none_are_an_error_with_their_place(changes, words):
@@ -107,3 +107,24 @@ def test_a_list_of_dictionaries_is_a_tensor_with_a_column_for_each_key():
     assert model.graph.output[0].HasField("type")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     assert np.array_equal(fd.run(module, x)[0], x)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
+def test_one_score_alone_stays_as_it_is(transform):
+    # onnxruntime transforms several scores, and of one alone only what PROBIT asks for.
+    x = np.array([[-1, 0.5, 0], [0, 0.25, 0], [-1, 0.75, 0]], np.float32)
+    (result,) = fd.run(import_model(_trees(post_transform=transform)), x)
+    assert result.reshape(-1).tolist() == [1.0, 2.0, 4.0]
+
+
+def test_probit_is_the_normal_quantile_and_nan_for_what_is_no_probability():
+    weights = {"target_weights": [0.025, 0.975, 1.5]}
+    x = np.array([[-1, 0.5, 0], [0, 0.25, 0], [-1, 0.75, 0]], np.float32)
+    (result,) = fd.run(import_model(_trees(post_transform="PROBIT", **weights)), x)
+    np.testing.assert_allclose(result.reshape(-1), [-1.96, 1.96, np.nan], atol=5e-3)
+
+
+def test_probit_of_two_classes_with_one_score_is_refused():
+    attributes = {"coefficients": [1.0, 2.0, 3.0], "intercepts": [0.0], "classlabels_ints": [0, 1]}
+    with pytest.raises(FuseError, match="PROBIT of two classes"):
+        import_model(_model("LinearClassifier", outputs=("y", "z"), post_transform="PROBIT", **attributes))

@@ -428,9 +428,37 @@ for seed in range(first, end):
         os.kill(os.getpid(), signal.SIGSEGV)
     if seed == 4:
         time.sleep(60)
-empty = {"programs": 0, "met": [], "pairs": [], "neighbours": [], "edges": [], "structures": []}
+empty = {"programs": 0, "met": [], "pairs": [], "neighbours": [], "edges": [], "structures": [], "own": []}
 print(json.dumps({"coverage": empty, "done": True}), flush=True)
 """
+
+
+def test_programs_on_complex_numbers_meet_every_step_and_agree() -> None:
+    from fuzzing.complex_way import STEPS, program_of, through_complex
+
+    assert [program_of(seed).text for seed in range(5)] == [program_of(seed).text for seed in range(5)]
+    assert {name for seed in range(200) for name in program_of(seed).steps} == {*STEPS, "compare"}
+    for seed in range(3):
+        through_complex(seed)
+
+
+def test_a_wrong_complex_number_is_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fuzzing import complex_way
+
+    run = complex_way.interpreted
+    monkeypatch.setattr(complex_way, "interpreted", lambda *given: [x * (1 + 1e-3) + 1e-3 for x in run(*given)])
+    seed = next(seed for seed in range(99) if complex_way.program_of(seed).outputs[-1].array.dtype.kind == "c")
+    with pytest.raises(ways.MismatchError, match="beside NumPy's complex numbers"):
+        complex_way.through_complex(seed)
+
+
+def test_vendor_operators_agree_with_onnxruntime() -> None:
+    pytest.importorskip("onnxruntime")
+    from fuzzing.vendor_way import NAMES, operator_of, through_vendor
+
+    assert {operator_of(seed) for seed in range(len(NAMES))} == set(NAMES)
+    for name in ("SkipLayerNormalization", "LinearClassifier"):
+        through_vendor(NAMES.index(name))
 
 
 def test_help_names_the_ways() -> None:

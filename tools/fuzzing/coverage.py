@@ -1,7 +1,7 @@
 """What programs have met: ops with element types and sizes, and which kind of op reads which."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import TupleType
@@ -10,10 +10,12 @@ from xdsl.ir import Attribute
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuzzing.arrays import ELEMENTS, SIZE_CLASSES, name_of, size_class
+from fuzzing.complex_way import program_of
 from fuzzing.generator import kind_of
 from fuzzing.op_edges import OP_EDGES, edges_met, possible
 from fuzzing.program import RandomProgram
 from fuzzing.structures import expected, met
+from fuzzing.vendor_way import operator_of
 
 
 @dataclass(slots=True)
@@ -30,6 +32,8 @@ class Coverage:
     """By op and structural edge of an op, how many programs."""
     structures: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """By kind and name of a row of structures: an edge, or options together."""
+    own: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """By way that makes programs of its own, and operator or step, how many programs."""
     programs: int = 0
 
     def add(self, program: RandomProgram) -> None:
@@ -56,6 +60,13 @@ class Coverage:
                     self.pairs[_KINDS[maker], kind] += 1
                     self.neighbours[maker, name] += 1
 
+    def add_own(self, seed: int, way: str) -> None:
+        """Count what the program of a way of its own has."""
+        if way == "structures":
+            self.add_structure(seed)
+        else:
+            self.own.update((way, name) for name in ("programs", *OWN_NAMES[way](seed)))
+
     def add_structure(self, seed: int) -> None:
         """Count the structural edges of a seed, and the options that they ran with."""
         self.structures.update(met(seed))
@@ -67,6 +78,7 @@ class Coverage:
         self.neighbours.update(other.neighbours)
         self.edges.update(other.edges)
         self.structures.update(other.structures)
+        self.own.update(other.own)
         self.programs += other.programs
 
     def elements_of(self, op: str) -> set[str]:
@@ -109,6 +121,10 @@ class Coverage:
             lines += [f"  {name:<50}{self.structures[heading, name]:>9}" for name in rows]
         return "\n".join(lines)
 
+    def own_programs(self) -> str:
+        """How often each operator and step was met in programs that ways have made."""
+        return "\n".join(f"  {way}: {name:<50}{count:>9}" for (way, name), count in sorted(self.own.items()))
+
     def table(self) -> str:
         """Element types and size classes of every op, and pairs of kinds."""
         columns = [name_of(element) for element in ELEMENTS]
@@ -130,6 +146,15 @@ class Coverage:
         return "\n".join(lines)
 
 
+def _steps_of(seed: int) -> Iterable[str]:
+    return dict.fromkeys(program_of(seed).steps)
+
+
+OWN_NAMES: Mapping[str, Callable[[int], Iterable[str]]] = {
+    "vendor": lambda seed: [operator_of(seed)],
+    "complex": _steps_of,
+}
+"""What the program of a seed has, by the name of its way."""
 _KINDS = {op_class.name: kind_of(op_class).name for op_class in ALL_OPS}
 
 

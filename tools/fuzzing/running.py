@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from fuzzing.coverage import Coverage
 from fuzzing.generator import focus_of, make_program
-from fuzzing.ways import STRUCTURES, Finding, check, chosen_ways, described, reference_of
+from fuzzing.ways import OWN, Finding, check, chosen_ways, described, reference_of
 
 SCRIPT = Path(__file__).resolve().parent.parent / "fuzz_programs.py"
 START_SECONDS = 120.0
@@ -64,14 +64,15 @@ def findings_of(seed: int, names: Sequence[str], say: Callable[..., None], cover
         if program is None:
             return []
         coverage.add(program)
-        reference = reference_of(program)
+        ways = chosen_ways(seed, names)
+        reference = None if OWN.issuperset(ways) else reference_of(program)
     except Exception as error:
         return [Finding(seed, "generator", "error", described(error))]
     found: list[Finding] = []
-    for way in chosen_ways(seed, names):
+    for way in ways:
         say(seed=seed, way=way)
-        if way == STRUCTURES:
-            coverage.add_structure(seed)
+        if way in OWN:
+            coverage.add_own(seed, way)
         finding = check(program, reference, way)
         if finding is not None:
             found.append(finding)
@@ -102,7 +103,7 @@ def merged(coverage: Coverage, packed: dict[str, Any]) -> None:
 
 def _packed(coverage: Coverage) -> dict[str, Any]:
     tables = {"met": coverage.met, "pairs": coverage.pairs, "neighbours": coverage.neighbours}
-    tables |= {"edges": coverage.edges, "structures": coverage.structures}
+    tables |= {"edges": coverage.edges, "structures": coverage.structures, "own": coverage.own}
     return {
         "programs": coverage.programs,
         **{name: [[*key, count] for key, count in table.items()] for name, table in tables.items()},
@@ -119,6 +120,7 @@ def _unpacked(data: dict[str, Any]) -> Coverage:
         counter("neighbours"),
         counter("edges"),
         counter("structures"),
+        counter("own"),
         data["programs"],
     )
 

@@ -120,7 +120,7 @@ def _call(compiled: Program, calls: Sequence[Sequence[Array]], wanted: Sequence[
                 raise MismatchError(f"result {place} of call {number}{where}: {text}")
 
 
-def difference(found: Array, expected: Array) -> str:
+def difference(found: Array, expected: Array, tolerance: float = TOLERANCE) -> str:
     """What is wrong with a result; nothing if it is right."""
     if found.dtype != expected.dtype or found.shape != expected.shape:
         return f"{found.dtype}{list(found.shape)} in place of {expected.dtype}{list(expected.shape)}"
@@ -130,7 +130,7 @@ def difference(found: Array, expected: Array) -> str:
         finite = expected[np.isfinite(expected)]
         scale = np.abs(finite).max(initial=1.0)
         with np.errstate(invalid="ignore"):  # infinities of one sign are equal, and have no difference
-            good = (np.abs(found - expected) <= TOLERANCE * scale) | (found == expected)
+            good = (np.abs(found - expected) <= tolerance * scale) | (found == expected)
         good |= np.isnan(found) & np.isnan(expected)
     if good.all():
         return ""

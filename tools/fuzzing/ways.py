@@ -27,8 +27,9 @@ from fuzzing.program import RandomProgram
 
 SIZED = frozenset((opaque.ArgwhereOp, selection.UniqueOp, selection.NonMaxSuppressionOp))
 """Ops whose elements say how large results are."""
-STRUCTURES = "structures"
-"""The way that makes a program of its own."""
+STRUCTURES, VENDOR, COMPLEX = "structures", "vendor", "complex"
+OWN = frozenset((STRUCTURES, VENDOR, COMPLEX))
+"""The ways that make programs of their own."""
 REFUSALS = (FuseError, InterpretationError, PassFailedException)
 """What a diagnosed error is inside of the package; tools make `FuseError`s of the others."""
 
@@ -156,6 +157,20 @@ def _structures(program: RandomProgram, reference: Reference | None, random: Ran
     through_structures(program.seed)
 
 
+def _vendor(program: RandomProgram, reference: Reference | None, random: Random, name: str) -> None:
+    """An operator of com.microsoft or ai.onnx.ml beside onnxruntime."""
+    from fuzzing.vendor_way import through_vendor
+
+    through_vendor(program.seed)
+
+
+def _complex(program: RandomProgram, reference: Reference | None, random: Random, name: str) -> None:
+    """A program on complex numbers beside NumPy's."""
+    from fuzzing.complex_way import through_complex
+
+    through_complex(program.seed)
+
+
 def _cost(program: RandomProgram, reference: Reference | None, random: Random, name: str) -> None:
     """Planned by cost for each machine: kernels are of the families that the plan has counted on."""
     from fuzzing.promises import MACHINES, broken_promises
@@ -176,6 +191,8 @@ WAYS: Mapping[str, tuple[Check, float]] = {
     "onnx-reference": (_onnx, 0.05),
     "stablehlo": (_stablehlo, 0.5),
     STRUCTURES: (_structures, 0.25),
+    VENDOR: (_vendor, 0.1),
+    COMPLEX: (_complex, 0.1),
     "cost": (_cost, 0.1),
 }
 """By name what a way does, and the share of programs that it runs."""
@@ -209,8 +226,8 @@ def check(program: RandomProgram, reference: Reference | None, way: str) -> Find
     except REFUSALS as error:
         # (1) Where the reference rejects a program, so may all others. (2) Writers say what they cannot write.
         # (3) A static type behind `unique` holds for the number of distinct elements that the reference has.
-        # No program of structural edges is refused.
-        if way != STRUCTURES and (reference is None or is_stated(error, way) or reference.sizes_depend_on_rounding()):
+        # No program that a way has made itself is refused.
+        if way not in OWN and (reference is None or is_stated(error, way) or reference.sizes_depend_on_rounding()):
             return None
         return Finding(program.seed, way, "refusal", f"{type(error).__name__}: {error}")
     except (Exception, SystemExit) as error:

@@ -32,7 +32,7 @@ def _mask(random: Random, batch: int, rows: int, columns: int) -> Array | None:
 
 @CASES.of("Attention")
 def attention(random: Random, name: str) -> Case:
-    batch, rows, heads, head = pick(random, 1, 2), pick(random, 1, 4), pick(random, 1, 2), pick(random, 4, 8)
+    batch, rows, heads, head = pick(random, 1, 2), pick(random, 1, 4, 17), pick(random, 1, 2), pick(random, 4, 8)
     values, width = pick(random, head, head, 2 * head), pick(random, 8, 12)
     past_rows = pick(random, 0, 0, 3) if values == head else 0
     columns = heads * (2 * head + values)
@@ -53,7 +53,7 @@ def attention(random: Random, name: str) -> Case:
 
 @CASES.of("MultiHeadAttention")
 def multi_head(random: Random, name: str) -> Case:
-    batch, rows, heads, head = pick(random, 1, 2), pick(random, 2, 4), pick(random, 1, 2), pick(random, 4, 8)
+    batch, rows, heads, head = pick(random, 1, 2), pick(random, 2, 4, 17), pick(random, 1, 2), pick(random, 4, 8)
     new, past_rows = rows, 0
     form = pick(random, "apart", "apart", "cross", "packed", "packed keys", "cached")
     width = heads * head

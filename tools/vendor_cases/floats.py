@@ -9,7 +9,7 @@ CASES = Makers()
 
 
 def _shape(random: Random) -> tuple[int, int, int]:
-    return pick(random, 1, 2), pick(random, 1, 3, 5), pick(random, 8, 16, 24)
+    return pick(random, 1, 2), pick(random, 0, 1, 3, 5, 17), pick(random, 1, 3, 8, 16, 17, 24)
 
 
 @CASES.of("Gelu", "FastGelu", "QuickGelu", "BiasGelu")
@@ -57,7 +57,7 @@ def embed_norm(random: Random, name: str) -> Case:
 
 @CASES.of("FusedMatMul", "TransposeMatMul")
 def fused_matmul(random: Random, name: str) -> Case:
-    m, k, n = (pick(random, 1, 3, 7) for _ in range(3))
+    m, k, n = (pick(random, 1, 3, 7, 17) for _ in range(3))
     batch = pick(random, (), (2,), (2, 3))
     flags = {f"trans{side}": pick(random, 0, 1) for side in "AB"}
     batched = len(batch) > 0 and name == "FusedMatMul" and random.random() < 0.3
@@ -77,7 +77,7 @@ def fused_matmul(random: Random, name: str) -> Case:
 
 @CASES.of("FusedGemm")
 def fused_gemm(random: Random, name: str) -> Case:
-    m, k, n = 3, 5, 4
+    m, k, n = pick(random, 1, 3, 17), pick(random, 1, 5, 33), pick(random, 1, 4, 17)
     flags = {"transA": pick(random, 0, 1), "transB": pick(random, 0, 1)}
     a = reals(random, *((k, m) if flags["transA"] else (m, k)))
     b = reals(random, *((n, k) if flags["transB"] else (k, n)))
@@ -90,7 +90,12 @@ def fused_gemm(random: Random, name: str) -> Case:
 
 @CASES.of("FusedConv")
 def fused_conv(random: Random, name: str) -> Case:
-    groups, channels, features, kernel = pick(random, 1, 2), 4, 6, pick(random, 1, 3)
+    groups, channels, features, kernel = (
+        pick(random, 1, 2),
+        pick(random, 4, 16),
+        pick(random, 6, 16),
+        pick(random, 1, 3),
+    )
     stride, pad = pick(random, 1, 2), pick(random, 0, 1)
     side = (7 + 2 * pad - kernel) // stride + 1
     weight = reals(random, features, channels // groups, kernel, kernel)
@@ -122,5 +127,5 @@ def matmul_nbits(random: Random, name: str) -> Case:
     zeros = maybe(random, random.integers(0, 256, (n, -(-blocks * bits // 8))).astype(np.uint8))
     bias = maybe(random, reals(random, n))
     attributes = {"K": k, "N": n, "bits": bits, "block_size": block}
-    operands = [reals(random, pick(random, 1, 4), k), stored, scales, zeros, None, bias]
+    operands = [reals(random, pick(random, 0, 1, 4, 17), k), stored, scales, zeros, None, bias]
     return Case(name, operands, attributes, frozenset({1, 2, 3, 5}), tolerance=2e-5)

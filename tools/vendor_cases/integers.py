@@ -34,7 +34,9 @@ def _kind(random: Random) -> Any:
 @CASES.of("QLinearAdd", "QLinearMul")
 def binary(random: Random, name: str) -> Case:
     dtype = _kind(random)
-    shapes = pick(random, ((2, 3, 40), (2, 3, 40)), ((2, 3, 40), (40,)), ((3, 1), (2, 3, 7)), ((5,), (5,)))
+    shapes = pick(
+        random, ((2, 3, 40), (2, 3, 40)), ((2, 3, 40), (40,)), ((3, 1), (2, 3, 7)), ((5,), (5,)), ((17, 33), (17, 33))
+    )
     operands: list[Array | None] = []
     for shape in shapes:
         operands += [_numbers(random, dtype, *shape), _scale(random), _zero(random, dtype)]
@@ -131,7 +133,7 @@ def conv(random: Random, name: str) -> Case:
 def qgemm(random: Random, name: str) -> Case:
     dtype = _kind(random)
     other = np.int8 if dtype is np.int8 else pick(random, np.int8, np.uint8)
-    m, k, n = 3, 20, 6
+    m, k, n = pick(random, 1, 3, 17), pick(random, 1, 20, 65), pick(random, 1, 6, 33)
     flags = {"transA": pick(random, 0, 1), "transB": pick(random, 0, 1)}
     a = _numbers(random, dtype, *((k, m) if flags["transA"] else (m, k)))
     b = random.integers(-64 if other is np.int8 else 0, 64, (n, k) if flags["transB"] else (k, n)).astype(other)
@@ -152,7 +154,10 @@ def integer_to_float(random: Random, name: str) -> Case:
     dtype, other, n = _kind(random), _kind(random), 6
     if dtype is np.int8:
         other = np.int8
-    a, b = _numbers(random, dtype, *pick(random, (3, 20), (2, 3, 20))), random.integers(0, 64, (20, n)).astype(other)
+    a, b = (
+        _numbers(random, dtype, *pick(random, (1, 20), (3, 20), (17, 20), (2, 3, 20))),
+        random.integers(0, 64, (20, n)).astype(other),
+    )
     per_column = random.random() < 0.5
     scale = (np.abs(reals(random, n, scale=0.05)) + np.float32(0.01)) if per_column else _scale(random)
     zero = np.zeros(n, other) if per_column else np.array(pick(random, 0, 3), other)
@@ -164,7 +169,10 @@ def integer_to_float(random: Random, name: str) -> Case:
 @CASES.of("DynamicQuantizeMatMul")
 def dynamic(random: Random, name: str) -> Case:
     other, n = _kind(random), 6
-    a, b = reals(random, *pick(random, (3, 20), (2, 3, 20))), random.integers(0, 64, (20, n)).astype(other)
+    a, b = (
+        reals(random, *pick(random, (1, 20), (3, 20), (17, 20), (2, 3, 20))),
+        random.integers(0, 64, (20, n)).astype(other),
+    )
     zero = maybe(random, np.array(pick(random, 0, 3), other))
     return Case(name, [a, b, _scale(random), zero, maybe(random, reals(random, n))], {}, frozenset({1, 2, 3, 4}))
 

@@ -140,9 +140,17 @@ class Resize2dOp(FuseOp):
         elif method == "linear" and not self.antialias.value.data and not self.exclude_outside.value.data:
             sampled = resampling.linear(y, axis, places)
         else:
-            shrink = min(scale, 1.0) if self.antialias.value.data else 1.0
-            outside, alpha = bool(self.exclude_outside.value.data), self.cubic_alpha.value.data
-            sampled = resampling.weighted(y, axis, places, method, alpha=alpha, shrink=shrink, exclude_outside=outside)
+            covers = bool(self.antialias.value.data)
+            sampled = resampling.weighted(
+                y,
+                axis,
+                places,
+                method,
+                alpha=self.cubic_alpha.value.data,
+                shrink=min(scale, 1.0) if covers else 1.0,
+                exclude_outside=bool(self.exclude_outside.value.data),
+                only_covered=covers,
+            )
         if roi is not None:
             beyond = ((places < 0) | (places > size - 1)).reshape([-1 if i == axis else 1 for i in range(4)])
             sampled = np.where(beyond, np.array(self.extrapolation_value.value.data).astype(y.dtype), sampled)
@@ -190,7 +198,11 @@ class Resize2dOp(FuseOp):
                 places[axis.place] = inner.read_kept(indices, at)
                 weights.append(inner.read_kept(shares, at))
             value = scalars.widened(read(places))
-            total = inner.total(Combiner.ADD, scalars.multiply(value, reduce(scalars.multiply, weights)))
+            weight = reduce(scalars.multiply, weights)
+            # The list has room for pixels that are not covered: an infinite one must add nothing.
+            nothing = scalars.constant(0, weight.type)
+            value = scalars.select(scalars.compare("equal", weight, nothing), nothing, value)
+            total = inner.total(Combiner.ADD, scalars.multiply(value, weight))
             wholes = [inner.read_kept(tables[axis.place][2], [inner.at[axis.place]]) for axis in axes]
             return scalars.divide(total, reduce(scalars.multiply, wholes))
 

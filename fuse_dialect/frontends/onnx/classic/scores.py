@@ -7,10 +7,10 @@ import numpy as np
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.activation import SigmoidOp
-from fuse_dialect.dialect.ops.broadcast import DivideOp, MaximumOp, SubtractOp, WhereOp
-from fuse_dialect.dialect.ops.comparison import GreaterOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, MaximumOp, MultiplyOp, SubtractOp, WhereOp
+from fuse_dialect.dialect.ops.comparison import GreaterOp, LessOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
-from fuse_dialect.dialect.ops.elementwise import AbsOp, ExpOp, NegativeOp
+from fuse_dialect.dialect.ops.elementwise import AbsOp, ExpOp, LogOp, NegativeOp, SqrtOp
 from fuse_dialect.dialect.ops.indexing import TakeOp
 from fuse_dialect.dialect.ops.normalization import SoftmaxOp
 from fuse_dialect.dialect.ops.reduction import ArgmaxOp, MaxOp, SumOp
@@ -29,12 +29,13 @@ def transformed(node: OnnxNode, scores: Value) -> Value:
 
 
 def after(node: OnnxNode, scores: Value, name: str) -> Value:
-    """Scores [N, targets] after a transformation.
+    """Scores [N, targets] after a transformation; one score alone is only changed by PROBIT, as onnxruntime has it.
 
     Raises:
-        UnsupportedFormError: It is PROBIT, which has no op, or unknown.
+        UnsupportedFormError: It is unknown.
     """
-    match name:
+    is_alone = node.static_shape(scores, 1)[0] == 1 and name in ("LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")
+    match "NONE" if is_alone else name:
         case "NONE":
             return scores
         case "LOGISTIC":
@@ -43,8 +44,31 @@ def after(node: OnnxNode, scores: Value, name: str) -> Value:
             return node.emit(SoftmaxOp, scores, axis=-1)
         case "SOFTMAX_ZERO":
             return _softmax_of_others(node, scores)
+        case "PROBIT":
+            return _probit(node, scores)
         case other:
             raise UnsupportedFormError(f"the 'post_transform' {other} is not supported")
+
+
+def _probit(node: OnnxNode, scores: Value) -> Value:
+    """The numbers below which a normal variable is with these probabilities; nan for what is no probability.
+
+    Source: onnxruntime, `ComputeProbit`, which takes S. Winitzki's approximation of the inverse error function:
+    `sqrt(sqrt(v * v - w) - v)` with `v = 2 / (pi * a) + log(1 - x * x) / 2`, `w = log(1 - x * x) / a`, `a = 0.147`.
+    """
+
+    def number(value: float) -> Value:
+        return node.scalar(value, scores)
+
+    one = number(1)
+    x = node.emit(SubtractOp, node.emit(MultiplyOp, scores, number(2)), one)
+    log = node.emit(LogOp, node.emit(MultiplyOp, node.emit(SubtractOp, one, x), node.emit(AddOp, one, x)))
+    v = node.emit(AddOp, node.emit(MultiplyOp, log, number(0.5)), number(2 / (3.14159 * 0.147)))
+    square = node.emit(SubtractOp, node.emit(MultiplyOp, v, v), node.emit(MultiplyOp, log, number(1 / 0.147)))
+    size = node.emit(SqrtOp, node.emit(SubtractOp, node.emit(SqrtOp, square), v))
+    is_negative = node.emit(LessOp, x, number(0))
+    signed = node.emit(WhereOp, is_negative, node.emit(NegativeOp, size), size)
+    return node.emit(MultiplyOp, signed, number(1.41421356))
 
 
 def _softmax_of_others(node: OnnxNode, scores: Value) -> Value:
@@ -100,7 +124,12 @@ def two_columns(node: OnnxNode, score: Value, *, is_probability: bool) -> Value:
         score: Of the second class.
         is_probability: Whether the first class has what is left of 1, else the negative score; with LOGISTIC that is
             the same.
+
+    Raises:
+        UnsupportedFormError: It is PROBIT, of which onnxruntime writes one column alone.
     """
+    if node.string("post_transform", "NONE") == "PROBIT":
+        raise UnsupportedFormError("the 'post_transform' PROBIT of two classes with one score is not supported")
     if node.string("post_transform", "NONE") == "LOGISTIC":
         return node.emit(SigmoidOp, node.emit(ConcatenateOp, node.emit(NegativeOp, score), score, axis=1))
     first = node.emit(SubtractOp, node.scalar(1, score), score) if is_probability else node.emit(NegativeOp, score)

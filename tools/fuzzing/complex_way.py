@@ -1,4 +1,4 @@
-"""Random programs on complex numbers, as StableHLO text: the interpreter beside NumPy's complex numbers, then machine code.
+"""Random programs on complex numbers, as StableHLO text: the interpreter beside NumPy, then machine code.
 
 A program is a few steps; each is a row of `STEPS` that proposes the text of an op and says what it means in NumPy.
 
@@ -111,7 +111,7 @@ class Writer:
     def rounded(self, array: Array) -> Array:
         """Elements as the type has them, in the widest one."""
         if array.dtype.kind == "c":
-            parts = [part.astype(self.dtype).astype(np.float64) for part in (array.real, array.imag)]
+            parts = [part.astype(self.dtype).astype(np.float64) for part in _parts(array)]
             return np.asarray(parts[0] + 1j * parts[1])
         return array if array.dtype.kind == "b" else array.astype(self.dtype)
 
@@ -200,7 +200,11 @@ def _join(writer: Writer, name: str) -> bool:
 
 def _convert(writer: Writer, name: str) -> bool:
     x = writer.pick("f")
-    return writer.keep(name, writer.generic("stablehlo.convert", [x]), lambda x: x.astype(np.complex128), [x])
+    return writer.keep(name, writer.generic("stablehlo.convert", [x]), _as_complex, [x])
+
+
+def _as_complex(x: Array) -> Array:
+    return x.astype(np.complex128)
 
 
 def _constant(writer: Writer, name: str) -> bool:
@@ -225,7 +229,11 @@ def _transpose(writer: Writer, name: str) -> bool:
 def _reshape(writer: Writer, name: str) -> bool:
     x = writer.pick()
     shape = writer.random.choice(([x.array.size], [1, x.array.size], list(x.array.shape[::-1])))
-    return writer.keep(name, writer.generic("stablehlo.reshape", [x]), lambda x: x.reshape(shape), [x])
+
+    def reshaped(x: Array) -> Array:
+        return x.reshape(shape)
+
+    return writer.keep(name, writer.generic("stablehlo.reshape", [x]), reshaped, [x])
 
 
 def _broadcast(writer: Writer, name: str) -> bool:
@@ -233,7 +241,7 @@ def _broadcast(writer: Writer, name: str) -> bool:
     lead = writer.random.choice((1, 2, 3))
     dims = list(range(1, x.array.ndim + 1))
     text = writer.generic("stablehlo.broadcast_in_dim", [x], f"broadcast_dimensions = {_array(dims)}")
-    return writer.keep(name, text, lambda x: np.broadcast_to(x, (lead, *x.shape)), [x])
+    return writer.keep(name, text, partial(np.broadcast_to, shape=(lead, *x.array.shape)), [x])
 
 
 def _slice(writer: Writer, name: str) -> bool:
@@ -243,7 +251,11 @@ def _slice(writer: Writer, name: str) -> bool:
     steps = [writer.random.choice((1, 1, 2)) for _ in begins]
     words = (f"{key} = {_array(value)}" for key, value in _named(begins, ends, steps))
     place = tuple(slice(*each) for each in zip(begins, ends, steps, strict=True))
-    return writer.keep(name, writer.generic("stablehlo.slice", [x], ", ".join(words)), lambda x: x[place], [x])
+
+    def sliced(x: Array) -> Array:
+        return x[place]
+
+    return writer.keep(name, writer.generic("stablehlo.slice", [x], ", ".join(words)), sliced, [x])
 
 
 def _named(begins: Sequence[int], ends: Sequence[int], steps: Sequence[int]) -> Sequence[tuple[str, Sequence[int]]]:
@@ -254,14 +266,18 @@ def _reverse(writer: Writer, name: str) -> bool:
     x = writer.pick(least=1)
     axis = writer.random.randrange(x.array.ndim)
     text = writer.generic("stablehlo.reverse", [x], f"dimensions = {_array([axis])}")
-    return writer.keep(name, text, lambda x: np.flip(x, axis), [x])
+    return writer.keep(name, text, partial(np.flip, axis=axis), [x])
 
 
 def _concatenate(writer: Writer, name: str) -> bool:
     x = writer.pick(least=1)
     y, axis = writer.pick(shape=x.array.shape), writer.random.randrange(x.array.ndim)
     text = writer.generic("stablehlo.concatenate", [x, y], f"dimension = {axis} : i64")
-    return writer.keep(name, text, lambda *both: np.concatenate(both, axis), [x, y])
+
+    def beside(x: Array, y: Array) -> Array:
+        return np.concatenate([x, y], axis)
+
+    return writer.keep(name, text, beside, [x, y])
 
 
 def _select(writer: Writer, name: str) -> bool:
@@ -293,11 +309,11 @@ def _reduce(writer: Writer, name: str) -> bool:
         f'{scalar}\n    "stablehlo.return"(%r) : ({scalar}) -> ()\n  }})'
     )
     text = writer.generic("stablehlo.reduce", [x, start], f"dimensions = {_array([axis])}", region)
-    return writer.keep(name, text, lambda x, _: _added(x, axis), [x, start], x.array.shape[axis])
 
+    def added(x: Array, _: Array) -> Array:
+        return np.asarray(x.sum(axis))
 
-def _added(x: Array, axis: int) -> Array:
-    return np.asarray(x.sum(axis))
+    return writer.keep(name, text, added, [x, start], x.array.shape[axis])
 
 
 def _dot(writer: Writer, name: str) -> bool:
@@ -328,7 +344,7 @@ def _transform(kind: str) -> Step:
             "FFT": partial(np.fft.fftn, axes=axes),
             "IFFT": partial(np.fft.ifftn, axes=axes),
             "RFFT": partial(np.fft.rfftn, axes=axes),
-            "IRFFT": lambda z: np.fft.irfft(np.fft.ifftn(z, axes=axes[:-1]) if count > 1 else z, lengths[-1], -1),
+            "IRFFT": partial(_real_numbers, axes=axes, length=lengths[-1]),
         }
         attributes = f"fft_length = {_array(lengths)}, fft_type = #stablehlo<fft_type {kind}>"
         text, points = writer.generic("stablehlo.fft", [x], attributes), int(np.prod(lengths))
@@ -336,6 +352,10 @@ def _transform(kind: str) -> Step:
         return writer.keep(name, text, _spread(writer, functions[kind], points), [x], points)
 
     return step
+
+
+def _real_numbers(z: Array, axes: tuple[int, ...], length: int) -> Array:
+    return np.fft.irfft(np.fft.ifftn(z, axes=axes[:-1]) if len(axes) > 1 else z, length, -1)
 
 
 def _spread(writer: Writer, function: Meaning, points: int) -> Meaning:
@@ -357,14 +377,22 @@ def _power(x: Array, y: Array) -> Array:
     return np.asarray(np.where(y == 0, 1, np.where(x == 0, 0, np.exp(y * np.log(x)))))
 
 
+def _logistic(z: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-z)))
+
+
+def _reciprocal_root(z: Array) -> Array:
+    return np.asarray(1 / np.sqrt(z))
+
+
 STEPS: Mapping[str, Step] = {
     "abs": _unary("stablehlo.abs", np.abs),
     "cosine": _unary("stablehlo.cosine", np.cos),
     "exponential": _unary("stablehlo.exponential", np.exp),
     "log": _unary("stablehlo.log", np.log),
-    "logistic": _unary("stablehlo.logistic", lambda z: 1 / (1 + np.exp(-z))),
+    "logistic": _unary("stablehlo.logistic", _logistic),
     "negate": _unary("stablehlo.negate", np.negative),
-    "rsqrt": _unary("stablehlo.rsqrt", lambda z: 1 / np.sqrt(z)),
+    "rsqrt": _unary("stablehlo.rsqrt", _reciprocal_root),
     "sine": _unary("stablehlo.sine", np.sin),
     "sqrt": _unary("stablehlo.sqrt", np.sqrt),
     "tanh": _unary("stablehlo.tanh", np.tanh),
@@ -423,7 +451,11 @@ def program_of(seed: int) -> ComplexProgram:
 def _in_pairs(array: Array, dtype: "np.dtype[Any]") -> Array:
     if array.dtype.kind != "c":
         return array.astype(dtype)
-    return np.stack([array.real, array.imag], axis=-1).astype(dtype)
+    return np.stack(_parts(array), axis=-1).astype(dtype)
+
+
+def _parts(array: Array) -> tuple[Array, Array]:
+    return np.asarray(np.real(array)), np.asarray(np.imag(array))
 
 
 def through_complex(seed: int) -> None:

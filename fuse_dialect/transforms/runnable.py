@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ComplexType, ModuleOp
 
 from fuse_dialect.dialect.nesting import ops_inside
+from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.extensions import at_place
 
 CONVERSIONS: Mapping[tuple[str, ...], str] = {
@@ -30,5 +32,14 @@ def needs_conversion(module: ModuleOp) -> bool:
 
 
 def _conversions(module: ModuleOp) -> list[str]:
-    names = dict.fromkeys(op.name for op in ops_inside(module))
+    ops = list(ops_inside(module))
+    names = dict.fromkeys(op.name for op in ops)
+    if any(isinstance(op, func.FuncOp) and _takes_or_gives_complex(op) for op in ops):
+        # Complex numbers may pass through a function that has no op.
+        names["stablehlo.complex"] = None
     return [place for starts, place in CONVERSIONS.items() if any(name.startswith(starts) for name in names)]
+
+
+def _takes_or_gives_complex(function: func.FuncOp) -> bool:
+    types = (*function.function_type.inputs, *function.function_type.outputs)
+    return any(is_tensor(type) and isinstance(type.element_type, ComplexType) for type in types)

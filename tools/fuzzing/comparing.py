@@ -90,13 +90,13 @@ SUMS: frozenset[type[FuseOp]] = frozenset(
         *ops_of(normalization),
         *(op for op in ops_of(reduction) if op not in _EXACT_OPS),
         *(op for op in ops_of(pooling) if op not in _EXACT_OPS),
-        *(sequences.CumsumOp, sequences.CumprodOp, sequences.DftOp),
+        *(sequences.CumsumOp, sequences.CumprodOp),
         *(*_SAMPLING, opaque.LrnOp),
     ]
 ) - {normalization.OneHotOp, normalization.BatchNormOp}
 """Ops that sum or multiply many elements, in an order that is their own."""
 MATRICES: frozenset[type[FuseOp]] = frozenset(
-    [*ops_of(factorizations), *ops_of(linear_systems), *ops_of(fourier), linear_algebra.DetOp]
+    [*ops_of(factorizations), *ops_of(linear_systems), *ops_of(fourier), linear_algebra.DetOp, sequences.DftOp]
 )
 """Ops whose result is that of operands which are off by some units: what they are for is stable in this sense alone."""
 _RESIZES = (resizing.Resize2dOp, dynamic.DynResize2dOp)

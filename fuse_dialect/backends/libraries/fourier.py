@@ -17,6 +17,8 @@ from xdsl.dialects import func
 from fuse_dialect.backends.runtime.single_ops import single_op
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.fourier import FftOp, IrfftOp, RfftOp, joined
+from fuse_dialect.dialect.ops.sequences import DftOp
+from fuse_dialect.dialect.types import element_dtype
 
 Direct: TypeAlias = Callable[[Sequence[Array]], list[Array]]
 """The results of a primitive for arrays of its arguments."""
@@ -112,8 +114,40 @@ def transform_of(function: func.FuncOp) -> Direct | None:
         case IrfftOp():
             real = partial(transforms().real, axes=op.axes_of(op.real.type), length=op.length.value.data)
             return lambda arguments: [real(_joined(arguments, operands))]
+        case DftOp() if element_dtype(op.input.type.element_type).name in ("float32", "float64"):
+            return partial(_pairs_transformed, op)
         case _:
             return None
+
+
+def _pairs_transformed(op: DftOp, arguments: Sequence[Array]) -> list[Array]:
+    """The transform of pairs along the last axis, complex numbers as they lie in memory: nothing is copied."""
+    (x,) = arguments
+    axis, length = op.line_of(x.shape)
+    inverse, onesided = bool(op.inverse.value.data), bool(op.onesided.value.data)
+    numbers = x[..., 0] if x.shape[-1] == 1 else _as_complex(x)
+    numbers = _of_length(numbers, axis, length // 2 + 1 if inverse and onesided else length)
+    if inverse and onesided:
+        return [transforms().real(numbers, (axis,), length)[..., None]]
+    if onesided:
+        found = transforms().half(numbers, (axis,))
+    else:
+        wide = np.result_type(numbers.dtype, np.complex64)
+        found = transforms().complex(numbers.astype(wide, copy=False), (axis,), inverse=inverse)
+    return [np.ascontiguousarray(found).view(x.dtype).reshape(*found.shape, 2)]
+
+
+def _as_complex(x: Array) -> Array:
+    return np.ascontiguousarray(x).view(np.result_type(x.dtype, np.complex64))[..., 0]
+
+
+def _of_length(x: Array, axis: int, length: int) -> Array:
+    """Lines that are cut, or filled with zeros."""
+    if x.shape[axis] == length:
+        return x
+    kept = x[(*[slice(None)] * axis, slice(length))]
+    missing = [(0, length - kept.shape[axis] if place == axis else 0) for place in range(x.ndim)]
+    return np.pad(kept, missing) if kept.shape[axis] < length else kept
 
 
 def _joined(arguments: Sequence[Array], operands: Sequence[int]) -> Array:

@@ -4,6 +4,7 @@
 2. A program computes mostly in f64 if more than half of the floats that its kernels give are f64. It often comes from
    one constant or input: where f64 begins is said, too.
 3. A program that is meant for NumPy has no slow parts.
+4. What is one call of a library for transforms is not slow.
 """
 
 from collections.abc import Callable
@@ -48,10 +49,13 @@ def slow_kernels(program: Program, place_of: Callable[[Operation], str] = lambda
     reports = [report for report in program.kernels if report.family == "numpy"]
     if not reports:
         return ()  # programs from the cache have none, and know no ops
-    of_name = {each.name: each for each in program._primitives}  # pyright: ignore[reportPrivateUsage]
+    primitives = program._primitives  # pyright: ignore[reportPrivateUsage]
+    of_name = {each.name: each for each in primitives}
+    direct = {each.name for each in primitives if each.direct is not None}
     return tuple(
         SlowKernel(report.name, report.reason, report.source or place_of(_slow_op(of_name[report.name])))
         for report in reports
+        if report.name not in direct  # condition 4
     )
 
 

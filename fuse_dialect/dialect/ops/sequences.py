@@ -221,6 +221,11 @@ class DftOp(FuseOp):
             return axis, DYNAMIC
         return axis, self._length_of(shape[axis])
 
+    def line_of(self, shape: Sequence[int]) -> tuple[int, int]:
+        """The axis from the front, and the number of elements of a transformed line, of an input of a shape."""
+        axis = self.axis.value.data % len(shape)
+        return axis, self._length_of(shape[axis]) if self.length is None else self.length.value.data
+
     def _length_of(self, size: int) -> int:
         """Elements of a transformed line, of an input with `size` of them."""
         length = 2 * (size - 1) if self.inverse.value.data and self.onesided.value.data else size
@@ -248,9 +253,9 @@ class DftOp(FuseOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.fft`."""
-        x, axis = widened(operands[0]), self.axis.value.data % operands[0].ndim
+        x = widened(operands[0])
         onesided, inverse = self.onesided.value.data, self.inverse.value.data
-        length = self._length_of(x.shape[axis]) if self.length is None else self.length.value.data
+        axis, length = self.line_of(x.shape)
         values = x[..., 0] if x.shape[-1] == 1 else x[..., 0] + 1j * x[..., 1]
         if onesided:
             y = np.fft.irfft(values, length, axis) if inverse else np.fft.rfft(values, length, axis)

@@ -185,3 +185,9 @@ def test_what_complex_numbers_have_not_is_refused(line: str, reason: str) -> Non
     text = f"func.func @main(%z: {C.format(4)}) {{\n  {one}\n  %0 = {line}\n  return\n}}"
     with pytest.raises(OpError, match=reason):
         ConvertStableHLOToFusePass(strict=True).apply(Context(), fd.parse(text))
+
+
+def test_complex_numbers_pass_through_a_function_without_an_op() -> None:
+    z = numbers(3)
+    (found,) = run(f"func.func @main(%z: {C.format(3)}) -> {C.format(3)} {{\n  return %z : {C.format(3)}\n}}", z)
+    np.testing.assert_array_equal(of_pairs(found), z)

@@ -8,11 +8,13 @@ import math
 import numpy as np
 import onnx_ir as ir
 
+from fuse_dialect.analysis.sizes import add, divide
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.ops.broadcast import MultiplyOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, MultiplyOp
 from fuse_dialect.dialect.ops.indexing import TakeOp
 from fuse_dialect.dialect.ops.sequences import DftOp
 from fuse_dialect.frontends.onnx.node import OnnxNode
+from fuse_dialect.frontends.onnx.operators.constants import counted
 from fuse_dialect.frontends.onnx.operators.layout import expand_dims
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.tensors import dtype_of
@@ -39,16 +41,21 @@ def import_stft(node: OnnxNode) -> Value:
     signal, window = node.operand(0), node.optional(2)
     if node.rank(signal) == 2:
         signal = expand_dims(node, signal, [2])
-    length, step = node.static_shape(signal)[1], int(node.constant_scalar(1))
+    length, step = node.sizes(signal)[1], int(node.constant_scalar(1))
     if node.optional(3) is not None:
         frame = int(node.constant_scalar(3))
     else:
-        frame = length if window is None else node.static_shape(window)[0]
-    if step < 1 or not 1 <= frame <= length:
+        frame = node.static_shape(signal if window is None else window)[1 if window is None else 0]
+    if step < 1 or frame < 1 or (isinstance(length, int) and frame > length):
         raise FuseError(f"expects frames of 1 to {length} elements and a positive step, got {frame} and {step}")
-    count = (length - frame) // step + 1
-    node.builder.budget.spend("the list of frames", bytes=8 * count * frame)
-    places = Constant(np.arange(count)[:, None] * step + np.arange(frame))
+    if isinstance(length, int):
+        count = (length - frame) // step + 1
+        node.builder.budget.spend("the list of frames", bytes=8 * count * frame)
+        places: Value = Constant(np.arange(count)[:, None] * step + np.arange(frame))
+    else:
+        count = divide(add(length, step - frame), step)  # none of a signal shorter than a frame
+        first = node.emit(MultiplyOp, expand_dims(node, counted(node, count, 0), [1]), Constant(np.array(step)))
+        places = node.emit(AddOp, first, Constant(np.arange(frame)))
     frames = node.emit(TakeOp, signal, places, axis=1)
     if window is not None:
         frames = node.emit(MultiplyOp, frames, expand_dims(node, window, [1]))

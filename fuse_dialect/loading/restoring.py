@@ -186,8 +186,9 @@ def _packing(found: Mapping[str, Any]) -> Packing:
         _natural(found["width"]),
         has_points=_is(found["has_points"], bool),
         is_pairs=_is(found["is_pairs"], bool),
-        # Files that were written before there were halves do not say it.
+        # Files that were written before there were halves, or pairs of bf16, do not say it.
         is_halves=_is(found.get("is_halves", False), bool),
+        apart=_natural(found.get("apart", 1)),
     )
 
 

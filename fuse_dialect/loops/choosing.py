@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from fuse_dialect.counts import product
 from fuse_dialect.loops.bounds import may_be_gated
-from fuse_dialect.loops.contraction import contraction_of, is_gate
+from fuse_dialect.loops.contraction import Contraction, contraction_of, is_gate
 from fuse_dialect.loops.contraction_schedule import contraction_schedule, is_served
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan
 from fuse_dialect.loops.elements import element_bytes, is_known
@@ -27,13 +27,14 @@ from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.matrix_schedule import Matrices
 from fuse_dialect.loops.nest_forms import nest_forms
 from fuse_dialect.loops.orders import unsorted
-from fuse_dialect.loops.packed_dots import in_pairs, in_quads, rounds_to_bytes
+from fuse_dialect.loops.packed_dots import in_float_pairs, in_pairs, in_quads, rounds_to_bytes
 from fuse_dialect.loops.packing import Packing
 from fuse_dialect.loops.pass_schedule import strips_in_blocks
 from fuse_dialect.loops.program import Apply, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.loops.schedule import Schedule
 from fuse_dialect.loops.scheduling import plain_schedule, schedule
 from fuse_dialect.loops.strip_schedule import Strips, strips_of
+from fuse_dialect.loops.tiling import needs_tiles
 from fuse_dialect.loops.window_schedule import WindowPlan, window_plan
 from fuse_dialect.loops.windowing import windowing_of, with_packed_constants
 from fuse_dialect.loops.winograd_schedule import WinogradPlan
@@ -217,10 +218,18 @@ def _product_plan(
         if contraction is None:
             continue
         plan = contraction_schedule(each, contraction, machine, constants)
-        # Constants that are no pairs in memory must be packed as such.
-        if plan is not None and (contraction.product != PAIR_DOT or _packing(plan) is not None):
+        if plan is not None and _can_multiply(plan, contraction):
             return plan
     return None
+
+
+def _can_multiply(plan: Matrices | ConvolutionPlan | WinogradPlan, contraction: Contraction) -> bool:
+    """Whether a schedule has what its product needs: tiles, and panels of constants that are no pairs in memory."""
+    if needs_tiles(contraction.product) and (isinstance(plan, WinogradPlan) or not plan.has_tiles):
+        return False
+    if contraction.apart != 1 and not contraction.has_rows_first:
+        return False  # it is the second factor that has to be packed
+    return _packing(plan) is not None if contraction.product == PAIR_DOT or contraction.apart != 1 else True
 
 
 def _packing(plan: Matrices | ConvolutionPlan | WinogradPlan) -> Packing | None:
@@ -229,11 +238,15 @@ def _packing(plan: Matrices | ConvolutionPlan | WinogradPlan) -> Packing | None:
 
 def _packed_forms(program: LoopProgram, machine: Machine, constants: frozenset[str]) -> Iterator[LoopProgram]:
     """The forms of a program that there may be kernels for, the fastest first."""
+    if Unit.PAIR_TILES in machine.units:
+        pairs = in_float_pairs(program, constants)
+        if pairs is not None:
+            yield pairs
     if Unit.PAIR_DOTS in machine.units and Unit.BYTE_DOTS not in machine.units:
         pairs = in_pairs(program, constants)
         if pairs is not None:
             yield pairs
-    quads = in_quads(program)
+    quads = in_quads(program, of_equal_signs=Unit.BYTE_TILES in machine.units)
     if quads is not None:
         yield quads
     yield program

@@ -16,13 +16,13 @@ from itertools import pairwise
 
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.loops.bodies import indices_of, moved, operands
-from fuse_dialect.loops.functions import DOT, PAIR_DOT
+from fuse_dialect.loops.functions import DOT, FLOAT_DOT, PAIR_DOT, SIGNED_DOT, UNSIGNED_DOT
 from fuse_dialect.loops.indices import Guard, axes_of, loop
 from fuse_dialect.loops.iteration_space import merged_axes, split_axes, without_single_points
 from fuse_dialect.loops.places import Place, flat_place, index_place
 from fuse_dialect.loops.program import Apply, Body, Combiner, LoopProgram, Read, Role, Stage
 
-PRODUCTS = ("arith.mulf", "arith.muli", DOT, PAIR_DOT)
+PRODUCTS = ("arith.mulf", "arith.muli", DOT, SIGNED_DOT, UNSIGNED_DOT, FLOAT_DOT, PAIR_DOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,13 @@ class Contraction:
         last = self.stage.body[-1]
         assert isinstance(last, Apply)
         return self.rows.body == (self.stage.body[last.operands[0]],)
+
+    @property
+    def apart(self) -> int:
+        """Of `FLOAT_DOT`, how many elements of the columns lie between the numbers of a pair; else 1."""
+        last = self.stage.body[-1]
+        assert isinstance(last, Apply)
+        return last.parameter if isinstance(last.parameter, int) else 1
 
     @property
     def element(self) -> str:

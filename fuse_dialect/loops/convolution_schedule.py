@@ -55,6 +55,13 @@ class Grid:
     """Pixel columns of a tile."""
 
 
+def tile_grid(height: int, width: int) -> Grid:
+    """The tile that fills two tiles of rows, each of pixels side by side."""
+    if width > tiling.TILE_ROWS:
+        return Grid(1, tiling.even_part(width, 2 * tiling.TILE_ROWS))
+    return Grid(min(height, 2), width)
+
+
 def grid_of(height: int, width: int, most: int) -> Grid:
     """The tile that wastes the least: part of a row, or several rows if these are short."""
     if 2 * width > most:
@@ -79,6 +86,8 @@ class ConvolutionPlan:
     """Where the rows factor lies, if it is read there."""
     packing: Packing | None
     splits_columns: bool
+    has_tiles: bool = False
+    """Whether registers for tiles hold the sums (`tiling`, 5)."""
 
     @property
     def packings(self) -> Mapping[str, Packing]:
@@ -169,6 +178,11 @@ def convolution_plan(
     above, along = convolution.windows
     others = tiling.temporaries(machine, contraction.product, vectors)
     grid = grid_of(above.pixels, along.pixels, max(1, tiling.most_rows(machine, vectors, others)))
+    has_tiles = convolution.innermost is not None and tiling.fills_tiles(
+        machine, contraction.product, lanes, above.pixels * along.pixels
+    )
+    if has_tiles:
+        grid = tile_grid(above.pixels, along.pixels)
     packing = packing_of(program, contraction, constants, vectors * lanes)
     innermost = 1 if convolution.innermost is None else _number(stage.axes[convolution.innermost].size)
     free = prod(_number(stage.axes[axis].size) for axis in convolution.free)
@@ -193,7 +207,7 @@ def convolution_plan(
     strip = Strip(above.positions(pixels), positions, innermost, pitch)
     direct = _direct_place(program, convolution, machine, grid, columns)
     return ConvolutionPlan(
-        program, convolution, machine, lanes, vectors, grid, pixels, strip, direct, packing, splits_columns
+        program, convolution, machine, lanes, vectors, grid, pixels, strip, direct, packing, splits_columns, has_tiles
     )
 
 

@@ -63,7 +63,7 @@ def expansion_of(
         width: Columns of a panel.
     """
     stage, factor = contraction.stage, contraction.columns
-    if contraction.element != "f32" or factor.axes & {*contraction.outer}:
+    if contraction.element != "f32" or contraction.product != "arith.mulf" or factor.axes & {*contraction.outer}:
         return None
     if any(isinstance(stage.axes[axis].size, str) for axis in factor.axes):
         return None

@@ -17,8 +17,15 @@ from typing import TypeAlias
 
 DOT = "dot4"
 """The products of two quads of bytes, added up; the bytes of the first have no sign, those of the second have."""
+SIGNED_DOT = "dot4.signed"
+"""The same where the bytes of both have signs."""
+UNSIGNED_DOT = "dot4.unsigned"
+"""The same where the bytes of neither have."""
+FLOAT_DOT = "dot2.bf16"
+"""The products of two pairs of bf16, added up in f32; its parameter is how many elements of the second factor lie from
+one number of a pair to the other before it is packed."""
 PAIR_DOT = "dot2"
-"""The same of two pairs of numbers of 16 bits, which have signs."""
+"""The products of two pairs of numbers of 16 bits, which have signs, added up in 32 bits."""
 TABLE = "table"
 """One of 256 bytes, by the number that a byte is without a sign; its parameter is these bytes."""
 BYTE = "byte"
@@ -125,7 +132,7 @@ _ROWS = (
     _real("atan", 3, 19, 13),
     _real("rsqrt", 1.5, 2, 2, in_f64=True),
     _real("powf", 1, 93, 56),
-    *_plain(" ".join((DOT, PAIR_DOT, TABLE, BYTE, INDEX))),
+    *_plain(" ".join((DOT, SIGNED_DOT, UNSIGNED_DOT, FLOAT_DOT, PAIR_DOT, TABLE, BYTE, INDEX))),
 )
 SCALAR_FUNCTIONS: Mapping[str, ScalarFunction] = {row.name: row for row in _ROWS}
 """Every function that some backend can write."""

@@ -11,15 +11,19 @@ Everything else about it is as before: what lies where, windows, padding (a quad
 
 Other processors multiply two pairs of 16 bits. There 32 bits are a *pair*: constant factors are packed as numbers of 16
 bits, and the others, two bytes at a time, become such when they are copied for the kernel. Multiples of two suffice.
+
+Tiles multiply quads of any signs, and pairs of bf16, of which 32 bits count as an f32 that is only moved. A constant
+factor may lie otherwise: then its packing makes pairs of it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from fuse_dialect.loops.bodies import indices_of
-from fuse_dialect.loops.functions import DOT, PAIR_DOT
-from fuse_dialect.loops.indices import Index, Loop, axes_of
-from fuse_dialect.loops.program import Apply, Axis, Body, Literal, LoopProgram, Read, Stage
+from fuse_dialect.loops.functions import DOT, FLOAT_DOT, PAIR_DOT, SIGNED_DOT, UNSIGNED_DOT
+from fuse_dialect.loops.indices import Index, Loop, axes_of, loop
+from fuse_dialect.loops.program import Apply, Axis, Body, Buffer, Literal, LoopProgram, Read, Stage
 
 QUAD = 4
 """Bytes of a quad."""
@@ -35,14 +39,21 @@ class _Product:
     is_unsigned: tuple[bool, bool]
 
 
-def in_quads(program: LoopProgram) -> LoopProgram | None:
-    """The program of one stage on quads of bytes; `None` if it is no sum of products as (1) to (3) say."""
-    taken = _taken(program, QUAD)
+def in_quads(program: LoopProgram, *, of_equal_signs: bool = False) -> LoopProgram | None:
+    """The program of one stage on quads of bytes; `None` if it is no sum of products as (1) to (3) say.
+
+    Args:
+        program: The program.
+        of_equal_signs: Whether both factors may have signs, or none.
+    """
+    taken = _taken(program, QUAD, of_equal_signs=of_equal_signs)
     if taken is None:
         return None
     product, axis, reads = taken
-    factors = (0, 1) if product.is_unsigned[0] else (1, 0)
-    body: Body = (*(_of_32_bits(read) for read in reads), Apply(DOT, factors, "i32"))
+    first, second = product.is_unsigned
+    factors = (1, 0) if second and not first else (0, 1)
+    name = DOT if first != second else UNSIGNED_DOT if first else SIGNED_DOT
+    body: Body = (*(_of_32_bits(read) for read in reads), Apply(name, factors, "i32"))
     return _rewritten(program, axis, body, dict.fromkeys((read.buffer for read in reads), "i32"), QUAD)
 
 
@@ -73,19 +84,94 @@ def in_pairs(program: LoopProgram, constants: frozenset[str]) -> LoopProgram | N
     return _rewritten(program, axis, body, {x.buffer: "i16", w.buffer: "i32"}, PAIR)
 
 
-def _taken(program: LoopProgram, unit: int) -> tuple[_Product, int, tuple[Read, Read]] | None:
+def in_float_pairs(program: LoopProgram, constants: frozenset[str]) -> LoopProgram | None:
+    """The program of one stage on pairs of bf16; `None` if it is no sum of products of two reads of these.
+
+    One factor lies along the sum, as (2) and (3) say for pairs. The other does, too, or is constant: then its packing
+    has to put neighbours along the sum together, `Packing.apart` elements from each other.
+    """
+    (stage,) = program.stages
+    reduction = stage.reduction
+    if reduction is None or reduction.start != Literal(0.0, "f32") or reduction.combiner.value != "add":
+        return None
+    reads = None if stage.is_scan else _float_reads(stage.body)
+    if reads is None or _are_read_elsewhere(stage, reads):
+        return None
+    shapes = {buffer.name: buffer.shape for buffer in program.buffers}
+    for x, w in (reads, reads[::-1]):
+        axis = next((axis for axis, each in enumerate(stage.axes) if each.is_reduced and _is_last(x, axis)), None)
+        if axis is None or not _is_even(stage.axes[axis].size) or not _is_even(shapes[x.buffer][-1]):
+            continue
+        pairs, place = _by_units(x, axis, PAIR), _pair_place(w, axis, shapes[w.buffer], constants)
+        if pairs is None or place is None or (pairs.otherwise is not None and pairs.otherwise.value != 0):
+            continue
+        own = _by_units(w, axis, PAIR) if place == len(w.indices) - 1 else w
+        if own is None:
+            continue
+        apart = prod(size for size in shapes[w.buffer][place + 1 :] if isinstance(size, int))
+        body: Body = (_of_f32(pairs), _of_f32(own), Apply(FLOAT_DOT, (0, 1), "f32", apart))
+        return _rewritten(program, axis, body, {x.buffer: "f32", w.buffer: "f32"}, PAIR, {w.buffer: place})
+    return None
+
+
+def _float_reads(body: Body) -> tuple[Read, Read] | None:
+    """The two reads of bf16 that are multiplied in f32, if that is all."""
+    if len(body) != 5:
+        return None
+    match body[4]:
+        case Apply("arith.mulf", (left, right), "f32") if left != right:
+            widened = [body[left], body[right]]
+        case _:
+            return None
+    reads: list[Read] = []
+    for each in widened:
+        read = body[each.operands[0]] if isinstance(each, Apply) and each.function == "arith.extf" else None
+        if not isinstance(read, Read) or read.element != "bf16":
+            return None
+        reads.append(read)
+    return reads[0], reads[1]
+
+
+def _pair_place(read: Read, axis: int, shape: tuple[int | str, ...], constants: frozenset[str]) -> int | None:
+    """The axis of a buffer along which it is paired: the last one, or the only one that the reduced axis counts."""
+    if _is_last(read, axis):
+        return len(shape) - 1 if _is_even(shape[-1]) else None
+    places = [place for place, index in enumerate(read.indices) if index == loop(axis)]
+    others = [index for index in indices_of((read,)) if index != loop(axis)]
+    if read.buffer not in constants or read.guards or len(places) != 1 or any(axis in axes_of(each) for each in others):
+        return None
+    return places[0] if _is_even(shape[places[0]]) and all(isinstance(size, int) for size in shape) else None
+
+
+def _is_even(size: int | str) -> bool:
+    return isinstance(size, int) and size % PAIR == 0
+
+
+def _of_f32(read: Read) -> Read:
+    """The read of 32 bits in place of a bf16; what stands around is 0."""
+    return replace(read, element="f32", otherwise=None if read.otherwise is None else Literal(0.0, "f32"))
+
+
+def _are_read_elsewhere(stage: Stage, reads: Sequence[Read]) -> bool:
+    """Whether a factor is the other one, too, or is read behind the sum (1)."""
+    names = [read.buffer for read in reads]
+    return names[0] == names[1] or any(isinstance(each, Read) and each.buffer in names for each in stage.finish)
+
+
+def _taken(
+    program: LoopProgram, unit: int, *, of_equal_signs: bool = False
+) -> tuple[_Product, int, tuple[Read, Read]] | None:
     """The product, its axis, and both reads by units of so many bytes, of the element type that they had."""
     (stage,) = program.stages
     reduction = stage.reduction
     if reduction is None or reduction.start != Literal(0, "i32") or reduction.combiner.value != "add" or stage.is_scan:
         return None
     product = _product(stage.body)
-    if product is None or product.is_unsigned[0] == product.is_unsigned[1]:
+    if product is None or (product.is_unsigned[0] == product.is_unsigned[1] and not of_equal_signs):
+        return None
+    if _are_read_elsewhere(stage, product.reads):
         return None
     names = [read.buffer for read in product.reads]
-    others = [each.buffer for each in stage.finish if isinstance(each, Read)]
-    if names[0] == names[1] or set(names) & set(others):  # (1)
-        return None
     shapes = {buffer.name: buffer.shape for buffer in program.buffers}
     axis = _axis(stage, product.reads, unit)
     lasts = [shapes[name][-1] for name in names]
@@ -95,17 +181,28 @@ def _taken(program: LoopProgram, unit: int) -> tuple[_Product, int, tuple[Read, 
     return None if one is None or other is None else (product, axis, (one, other))
 
 
-def _rewritten(program: LoopProgram, axis: int, body: Body, elements: Mapping[str, str], unit: int) -> LoopProgram:
+def _rewritten(
+    program: LoopProgram,
+    axis: int,
+    body: Body,
+    elements: Mapping[str, str],
+    unit: int,
+    places: Mapping[str, int] | None = None,
+) -> LoopProgram:
+    """The program with another body, whose buffers have units of elements along the last axis, or that of `places`."""
     (stage,) = program.stages
+
+    def shape(buffer: Buffer) -> tuple[int | str, ...]:
+        place = (places or {}).get(buffer.name, len(buffer.shape) - 1)
+        return (*buffer.shape[:place], _divided(buffer.shape[place], unit), *buffer.shape[place + 1 :])
+
     axes = (
         *stage.axes[:axis],
         Axis(_divided(stage.axes[axis].size, unit), is_reduced=True),
         *stage.axes[axis + 1 :],
     )
     buffers = tuple(
-        replace(buffer, element=elements[buffer.name], shape=(*buffer.shape[:-1], _divided(buffer.shape[-1], unit)))
-        if buffer.name in elements
-        else buffer
+        replace(buffer, element=elements[buffer.name], shape=shape(buffer)) if buffer.name in elements else buffer
         for buffer in program.buffers
     )
     return replace(program, buffers=buffers, stages=(replace(stage, axes=axes, body=body),))

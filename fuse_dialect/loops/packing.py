@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuse_dialect.loops.contraction import Contraction, shapes_of
-from fuse_dialect.loops.functions import PAIR_DOT
+from fuse_dialect.loops.functions import FLOAT_DOT, PAIR_DOT
 from fuse_dialect.loops.places import flat_place
 from fuse_dialect.loops.program import LoopProgram, Read
 
@@ -52,10 +52,13 @@ class Packing:
     """Whether the panels of points stand in front: for two reduced axes of 3 taps and one more, no outer axes, f32."""
 
     is_pairs: bool = False
-    """Whether 32 bits are two numbers of 16 bits, and not a quad of bytes."""
+    """Whether 32 bits are two numbers of 16 bits, and not a quad of bytes, or a number."""
 
     is_halves: bool = False
     """Whether a byte holds the lower halves of two bytes that follow each other along the sum, the first one lower."""
+
+    apart: int = 1
+    """How many elements of the array lie from one number of a pair of bf16 to the other."""
 
     @property
     def depth(self) -> int:
@@ -90,6 +93,8 @@ class Packing:
         if self.element == "i32" and array.itemsize == 1:
             # Quads of bytes along the last axis, or pairs of bytes, which are numbers of 16 bits now.
             array = (array.astype(np.int16) if self.is_pairs else array).view(np.int32)
+        elif self._is_units(array.itemsize):
+            array = np.ascontiguousarray(array.reshape(-1, 2, self.apart).swapaxes(1, 2)).view(np.float32)
         axes = self._axes
         # A view only: elements are copied once, into the panels.
         view = np.lib.stride_tricks.as_strided(
@@ -156,6 +161,8 @@ class Packing:
         columns = panels.swapaxes(2, 3).reshape(count, -1, self.depth)[:, : self.columns.size]
         view[...] = columns.reshape(view.shape)
         if self._is_units(dtype.itemsize):
+            if self.element == "f32":
+                return np.ascontiguousarray(units.view(dtype).reshape(-1, self.apart, 2).swapaxes(1, 2)).reshape(-1)
             return units.view(np.int16).astype(np.int8).view(dtype) if self.is_pairs else units.view(dtype)
         # Narrow floats were widened, which loses nothing.
         return units.astype(dtype, copy=False)
@@ -166,7 +173,7 @@ class Packing:
 
     def _is_units(self, itemsize: int) -> bool:
         """Whether several elements of so many bytes are one of the panels."""
-        return self.element == "i32" and itemsize == 1
+        return (self.element == "i32" and itemsize == 1) or (self.element == "f32" and self.is_pairs)
 
     def _with_points(self, packed: NDArray[np.generic]) -> NDArray[np.generic]:
         taps = packed.reshape(self.panels, TAPS, TAPS, -1, self.width)
@@ -246,7 +253,8 @@ def packing_of(program: LoopProgram, contraction: Contraction, constants: frozen
         strided(contraction.column_axes[-1]),
         tuple(map(strided, contraction.reduced)),
         width,
-        is_pairs=contraction.product == PAIR_DOT,
+        is_pairs=contraction.product in (PAIR_DOT, FLOAT_DOT),
+        apart=contraction.apart,
     )
 
 

@@ -12,10 +12,15 @@
 from dataclasses import dataclass
 from math import gcd
 
-from fuse_dialect.loops.functions import DOT
+from fuse_dialect.loops.functions import DOT, FLOAT_DOT, SIGNED_DOT, UNSIGNED_DOT
 from fuse_dialect.machines.machine import Machine, Unit
 
-_TILE_UNITS = {DOT: Unit.BYTE_TILES}
+_TILE_UNITS = {
+    DOT: Unit.BYTE_TILES,
+    SIGNED_DOT: Unit.BYTE_TILES,
+    UNSIGNED_DOT: Unit.BYTE_TILES,
+    FLOAT_DOT: Unit.PAIR_TILES,
+}
 """The unit that multiplies tiles, by the function of the factors."""
 _MOST_ROWS = 14
 """Rows of a tile that hide how long a product takes; more would make tiles that fit few matrices."""
@@ -24,7 +29,7 @@ WORTH_COPYING = 96
 TILE_ROWS = 16
 """Rows of a tile, and the numbers of 32 bits in each (5); from so many rows on matrices are multiplied by tiles."""
 FEW_TILE_ROWS = 8
-"""Rows, of the last ones of a matrix, up to which vectors are used instead."""
+"""Rows, of the last ones of a matrix, up to which vectors are used instead, if they can do it."""
 FEW_PIXELS = 28 * 28
 """Pixels up to which parts of a convolution share its channels."""
 
@@ -65,6 +70,11 @@ def fills_tiles(machine: Machine, product: str, lanes: int, rows: int | None) ->
     unit = _TILE_UNITS.get(product, Unit.NONE)
     has_unit = unit is not Unit.NONE and unit in machine.units and lanes == TILE_ROWS
     return has_unit and (rows is None or rows >= TILE_ROWS)
+
+
+def needs_tiles(product: str) -> bool:
+    """Whether there is nothing but tiles to multiply by a function of two factors."""
+    return product in _TILE_UNITS and product != DOT
 
 
 def tile_points(depth: int | None) -> int:

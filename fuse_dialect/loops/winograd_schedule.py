@@ -62,6 +62,8 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
     # Points of weights are made before the first call, and only in one form: constants, no groups, f32.
     if packing is None or packing.outer or contraction.element != "f32" or convolution.free:
         return None
+    if contraction.product != "arith.mulf":  # no pairs of numbers
+        return None
     if convolution.innermost is None or any(w.pixel is None or w.taps != TAPS for w in (above, along)):
         return None
     # (1) F(2x2, 3x3) covers neighbouring results in pairs; others would need another matrix.

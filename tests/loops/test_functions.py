@@ -2,10 +2,20 @@
 
 import pytest
 
-from fuse_dialect.loops.functions import BYTE, DOT, INDEX, PAIR_DOT, SCALAR_FUNCTIONS, TABLE
+from fuse_dialect.loops.functions import (
+    BYTE,
+    DOT,
+    FLOAT_DOT,
+    INDEX,
+    PAIR_DOT,
+    SCALAR_FUNCTIONS,
+    SIGNED_DOT,
+    TABLE,
+    UNSIGNED_DOT,
+)
 from fuse_dialect.loops.meanings import FUNCTIONS as INTERPRETED
 
-OF_WORDS = {DOT, PAIR_DOT}
+OF_WORDS = {DOT, SIGNED_DOT, UNSIGNED_DOT, FLOAT_DOT, PAIR_DOT}
 """Products that only contractions have."""
 OF_BYTES = {TABLE, BYTE, INDEX}
 """Functions that the native backend makes of several."""

@@ -3,6 +3,7 @@
 from math import prod
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,19 @@ def test_undo_gives_back_what_was_packed(drawn: tuple[Packing, np.ndarray]) -> N
     again = packing.undo(packing.apply(array), array.dtype, array.size)
     assert again.dtype == array.dtype
     assert again.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("apart", [1, 5])
+def test_pairs_of_16_bits_are_put_together_and_come_back(apart: int) -> None:
+    # Columns are rows of 4 numbers, two pairs; or there are 5 columns of 6 numbers, which lie a row apart.
+    columns, reduced = (Strided(6, 2), Strided(2, 1)) if apart == 1 else (Strided(5, 1), Strided(3, 5))
+    array = np.arange(24 if apart == 1 else 30, dtype=np.uint16)
+    packing = Packing("f32", 0, (), columns, (reduced,), 16, is_pairs=True, apart=apart)
+    assert packing.can_undo(array.size, 2)
+    packed = packing.apply(array)
+    first = packed.view(np.uint16)[:4].tolist()
+    assert first == ([0, 1, 4, 5] if apart == 1 else [0, 5, 1, 6])
+    assert packing.undo(packed, array.dtype, array.size).tobytes() == array.tobytes()
 
 
 def test_undo_leaves_points_out() -> None:

@@ -198,4 +198,5 @@ def _packing(fields: Mapping[str, Any]) -> Packing:
         _checked(fields["has_points"], bool),
         _checked(fields["is_pairs"], bool),
         _checked(fields["is_halves"], bool),
+        _natural(fields["apart"]),
     )

@@ -21,6 +21,7 @@ from fuse_dialect.backends.assembler.host import AVX2, SSE2, Host
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.loops.elements import dtype_named
 from fuse_dialect.loops.program import LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
@@ -71,7 +72,7 @@ def run_kernel(
         ]
         inputs = [memory.copy(array, at_end=True) for array in passed]
         shape = tuple(size for size in result.shape if isinstance(size, int))
-        output = memory.empty(shape, np.dtype(TYPES[result.element]), at_end=True)
+        output = memory.empty(shape, dtype_named(result.element), at_end=True)
         room = np.dtype(np.uint8)
         bytes_of_part = -(-kernel.workspace_bytes // 64) * 64
         for part in range(parts):

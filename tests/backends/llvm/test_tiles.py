@@ -7,13 +7,16 @@ with NumPy, and is compiled with instructions, which are counted.
 import ctypes
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 pytest.importorskip("llvmlite")
 
+from checking.rounding import assert_sums
+from fuzzing.comparing import assert_agrees
 from native_run import TILES
 from test_contractions import primitives, run_kernel
 
@@ -27,6 +30,7 @@ from fuse_dialect.backends.llvm.backend import EmittedKernel
 from fuse_dialect.backends.llvm.contractions.tile_registers import TileInstructions
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.loops.elements import dtype_named
 from fuse_dialect.machines import tiles
 from fuse_dialect.machines.machine import TILES as UNITS_OF_TILES
 
@@ -87,6 +91,127 @@ def instructions(text: str) -> dict[str, int]:
     """How often each instruction of tiles is in the machine code of a module for a processor that has them."""
     found = re.findall(r"^\s+(tdp\w+|tile\w+|ldtilecfg)", assembly(text, named("sapphirerapids")), re.MULTILINE)
     return {name: found.count(name) for name in sorted(set(found))}
+
+
+CONVOLUTION = (
+    "fuse.conv2d %x, %w, padding = [{pad}, {pad}, {pad}, {pad}], strides = [{step}, {step}], groups = {groups}, "
+    'data_layout = "NHWC", kernel_layout = "OHWI"'
+)
+
+
+@needs_wide_vectors
+@pytest.mark.parametrize("signs", [("i8", "i8"), ("ui8", "ui8")])
+@pytest.mark.parametrize(("m", "n", "k"), [(16, 16, 64), (33, 40, 68), (40, 7, 8), (100, 33, 256)])
+def test_bytes_of_equal_signs_are_multiplied_by_tiles(signs: tuple[str, str], m: int, n: int, k: int) -> None:
+    assert {"i8": "tdpbssd", "ui8": "tdpbuud"}[signs[0]] in instructions(emitted(dense(m, n, k, signs)).ir_text)
+    for seed in range(2):
+        assert_exact(dense(m, n, k, signs), arguments(m, n, k, signs, finishes=False, seed=seed), seed)
+
+
+@needs_wide_vectors
+@pytest.mark.parametrize("pad", [0, 1])
+@pytest.mark.parametrize(
+    ("size", "channels", "out", "taps", "step", "groups"),
+    [
+        ((14, 14), 64, 40, 3, 1, 1),
+        ((7, 7), 48, 33, 3, 1, 1),
+        ((9, 40), 20, 16, 3, 2, 1),
+        ((6, 33), 64, 70, 2, 1, 2),
+        ((20, 18), 8, 8, 5, 1, 1),
+    ],
+)
+def test_convolutions_of_bytes_are_exact(
+    size: tuple[int, int], channels: int, out: int, taps: int, step: int, groups: int, pad: int
+) -> None:
+    counts = [(each + 2 * pad - taps) // step + 1 for each in size]
+    x, w = f"tensor<2x{size[0]}x{size[1]}x{channels}xui8>", f"tensor<{out}x{taps}x{taps}x{channels // groups}xi8>"
+    y = f"tensor<2x{counts[0]}x{counts[1]}x{out}xi32>"
+    op = CONVOLUTION.format(pad=pad, step=step, groups=groups) + f', pad_value = {77 * pad}, out_dtype = "i32"'
+    text = f"func.func @main(%x: {x}, %w: {w}) -> {y} {{\n  %y = {op} : ({x}, {w}) -> {y}\n  return %y : {y}\n}}"
+    random = np.random.default_rng(out)
+    arrays: list[Array] = [
+        random.integers(0, 255, (2, *size, channels), np.uint8, endpoint=True),
+        random.integers(-128, 127, (out, taps, taps, channels // groups), np.int8, endpoint=True),
+    ]
+    assert "tdpbusd" in instructions(emitted(text).ir_text)
+    for seed in range(2):
+        assert_exact(text, arrays, seed)
+
+
+@dataclass(frozen=True)
+class FloatProduct:
+    """A product of bf16, with the shapes of its operands and of its result."""
+
+    op: str
+    x: tuple[int, ...]
+    w: tuple[int, ...]
+    y: tuple[int, ...]
+    subscripts: str
+    """Of `numpy.einsum`, for the exact result."""
+    constants: frozenset[int] = frozenset({1})
+
+    @property
+    def text(self) -> str:
+        """The program; what is behind the product rounds once more."""
+        x, w, y = (f"tensor<{'x'.join(map(str, shape))}xbf16>" for shape in (self.x, self.w, self.y))
+        op = f"{self.op} : ({x}, {w}) -> {y}"
+        return f"func.func @main(%x: {x}, %w: {w}) -> {y} {{\n  %y = {op}\n  return %y : {y}\n}}"
+
+
+def _float_products() -> Iterator[FloatProduct]:
+    sizes = [(m, 40, 128) for m in (16, 17, 33, 50)]
+    sizes += [(35, n, 128) for n in (2, 16, 17, 33)] + [(35, 40, k) for k in (4, 30, 34, 64, 100)]
+    for number, (m, n, k) in enumerate(sizes):
+        constants = frozenset({1} if number % 3 else ())
+        yield FloatProduct("fuse.dense %x, %w", (m, k), (n, k), (m, n), "mk,nk->mn", constants)
+        yield FloatProduct("fuse.matmul %x, %w", (m, k), (k, n), (m, n), "mk,kn->mn")
+    yield FloatProduct(
+        "fuse.batch_matmul %x, %w, transpose_b = true", (3, 33, 64), (3, 20, 64), (3, 33, 20), "bmk,bnk->bmn",
+        frozenset(),
+    )  # fmt: skip
+    yield FloatProduct("fuse.batch_matmul %x, %w", (3, 33, 64), (3, 64, 20), (3, 33, 20), "bmk,bkn->bmn")
+
+
+@needs_wide_vectors
+@pytest.mark.sums
+@pytest.mark.parametrize("product", list(_float_products()), ids=lambda each: f"{each.subscripts}-{each.x}-{each.w}")
+def test_products_of_bf16_are_as_near_as_rounding_allows(product: FloatProduct) -> None:
+    assert "tdpbf16ps" in instructions(emitted(product.text, product.constants).ir_text)
+    random = np.random.default_rng(product.x[-1])
+    bfloat = dtype_named("bf16")
+    x, w = (random.standard_normal(shape).astype(bfloat) for shape in (product.x, product.w))
+    (program,) = primitives(product.text)
+    got, _ = run_kernel(program, [x, w], product.constants, 2, TILES)
+    exact = np.einsum(product.subscripts, x.astype(np.float64), w.astype(np.float64))
+    magnitude = np.einsum(product.subscripts, np.abs(x.astype(np.float64)), np.abs(w.astype(np.float64)))
+    # Two sums of half as many, their sum, and what there was before: no more roundings than terms and two.
+    assert_sums(got, exact, product.x[-1] + 2, magnitude)
+
+
+@needs_wide_vectors
+@pytest.mark.sums
+@pytest.mark.parametrize("pad", [0, 1])
+def test_convolutions_of_bf16_are_as_near_as_rounding_allows(pad: int) -> None:
+    op = CONVOLUTION.format(pad=pad, step=1, groups=1)
+    shape = (1, 12 + 2 * pad, 12 + 2 * pad, 40)
+    product = FloatProduct(op, (1, 14, 14, 36), (40, 3, 3, 36), shape, "")
+    assert "tdpbf16ps" in instructions(emitted(product.text).ir_text)
+    random = np.random.default_rng(pad)
+    x, w = (random.standard_normal(each).astype(dtype_named("bf16")) for each in (product.x, product.w))
+    (program,) = primitives(product.text)
+    got, _ = run_kernel(program, [x, w], product.constants, 2, TILES)
+    assert_agrees(fd.parse(product.text), [x, w], [got])
+
+
+@needs_wide_vectors
+def test_numbers_below_the_normal_ones_count_as_zero_in_tiles_of_bf16() -> None:
+    # What a user gives up: NumPy says 64 here.
+    product = FloatProduct("fuse.dense %x, %w", (16, 64), (16, 64), (16, 16), "")
+    x, w = (np.full((16, 64), number, dtype_named("bf16")) for number in (2.0**-127, 2.0**127))
+    (program,) = primitives(product.text)
+    got, _ = run_kernel(program, [x, w], product.constants, 1, TILES)
+    assert not got.any()
+    assert (fd.run(fd.parse(product.text), x, w)[0] == 64).all()
 
 
 @needs_wide_vectors

@@ -46,6 +46,7 @@ class Convolve(Blocks):
             replace(walk, outer=walk.outer[1:]) if plan.in_blocks else walk,
             (self.above.pixel, self.along.pixel),
             plan.in_blocks,
+            has_tiles=plan.has_tiles,
         )
         self.steps, self.distance = walk.outer[0] if plan.in_blocks else (1, 0)
         if plan.direct is None:

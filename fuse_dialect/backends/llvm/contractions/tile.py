@@ -33,7 +33,7 @@ from fuse_dialect.loops.functions import DOT, PAIR_DOT, scalar_function
 from fuse_dialect.loops.places import Place, flat_place
 from fuse_dialect.loops.program import Apply, Read
 from fuse_dialect.loops.scheduling import CHAINS
-from fuse_dialect.loops.tiling import FEW_TILE_ROWS, Walk
+from fuse_dialect.loops.tiling import FEW_TILE_ROWS, Walk, needs_tiles
 from fuse_dialect.machines.machine import Unit
 
 _PRODUCTS = 28
@@ -145,7 +145,7 @@ class _Tile:
         self.depth, self.row_count, self.column_count, self.first, self.last = rest[len(tiles.parallel) :]
         self.type = tiles.sum_type.wide(shape.lanes)
         self.registers = None
-        if tiles.has_tiles and shape.rows > FEW_TILE_ROWS:
+        if tiles.has_tiles and (shape.rows > FEW_TILE_ROWS or needs_tiles(tiles.contraction.product)):
             name = instruction(tiles.contraction)
             self.registers = RegisterSums(f, self.machine, tiles.walk, name, tiles.sum_type)
         self.is_long = self.registers is not None or self._is_long()

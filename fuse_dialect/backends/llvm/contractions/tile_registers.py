@@ -1,7 +1,8 @@
 """Sums of a micro-kernel in tile registers: tiles of rows times tiles of columns.
 
 1. A tile of rows has up to 16 rows, each of up to 16 numbers of 32 bits that follow each other along the last reduced
-   axis; a tile of columns one row for each of these points. A number is a quad of bytes.
+   axis; a tile of columns one row for each of these points. A number is a quad of bytes, or a pair
+   of bf16.
 2. Columns lie as vectors want them: a tile of them is 16 columns of some rows of a panel. Rows are read where they lie.
 3. Of points that fill no tile, copies with zeros behind them are multiplied: a register keeps its shape.
 4. Sums go through the stack, from which `finish` takes them.
@@ -19,19 +20,22 @@ from fuse_dialect.backends.assembler.values import I16, VOID, Type, Value, const
 from fuse_dialect.backends.llvm.contractions.emulated_tiles import TILE as EMULATED
 from fuse_dialect.backends.llvm.contractions.emulated_tiles import emulated
 from fuse_dialect.loops.contraction import Contraction
-from fuse_dialect.loops.functions import DOT
+from fuse_dialect.loops.functions import DOT, FLOAT_DOT, SIGNED_DOT, UNSIGNED_DOT
 from fuse_dialect.loops.tiling import TILE_ROWS, Walk, tile_points
 from fuse_dialect.machines.machine import Machine
 
 _TILE = Type("x86_amx")
+_INSTRUCTIONS = {SIGNED_DOT: "tdpbssd", UNSIGNED_DOT: "tdpbuud", FLOAT_DOT: "tdpbf16ps"}
 _BYTES = 4
 """Of a number that a tile holds."""
 
 
 def instruction(contraction: Contraction) -> str:
     """The instruction that multiplies tiles of rows with tiles of columns."""
-    assert contraction.product == DOT, "schedules use tiles for products that there are instructions for"
-    return "tdpbusd" if contraction.has_rows_first else "tdpbsud"
+    if contraction.product == DOT:
+        # The first factor is the one without signs, and rows are the first factor of the instruction.
+        return "tdpbusd" if contraction.has_rows_first else "tdpbsud"
+    return _INSTRUCTIONS[contraction.product]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ All is counted in additions of a vector loop, `Rates.vectors`, so that it holds 
 6. A transpose takes longer than moving its bytes, for it reads or writes short runs.
 7. Windows over images of open size are copied one by one in any layout, unless each channel is by itself: runs of a few
    channels, or single elements.
+8. Bytes are numbers of 32 bits, but for channels last, where some of their products are added up in one instruction.
 
 The factors are measured: `tools/bench_convolutions.py --layouts` on one core of an Intel Sapphire Rapids, for AVX-512
 and AVX2. They are within 20 % of 35 of its 40 cases.
@@ -20,7 +21,7 @@ and AVX2. They are within 20 % of 35 of its 40 cases.
 from dataclasses import dataclass
 from math import prod
 
-from fuse_dialect.machines.machine import Machine
+from fuse_dialect.machines.machine import Machine, Unit
 
 _MULTIPLY_ADD = 2 / 5.4
 """A multiply-add of a tile."""
@@ -41,6 +42,8 @@ _PACKED_RUN = 4.0
 """The same where rows of pixels are copied as they are: one tap, one pixel apart."""
 _COPIED_RUNS, _COPIED_ONES = 24.0, 54.0
 """Copying one element of a window of an image of open size, channels last and channels first (7)."""
+_BYTE_DOTS, _PAIR_DOTS = 4.0, 1.5
+"""Products of bytes in place of one of 32 bits (8)."""
 _POOLED_FIRST, _POOLED_LAST = 3.0, 1.0
 """One tap of a pool (5)."""
 _TRANSPOSED = 2.5
@@ -65,8 +68,11 @@ class WindowedProduct:
     """Whether windows lie side by side: steps and dilations are 1."""
     has_constant_weights: bool
     element_bytes: int
+    """Of a sum."""
     is_open: bool = False
     """Whether the size of the images is not known."""
+    has_bytes: bool = False
+    """Whether the factors are integers of 8 bits."""
 
     def seconds(self, machine: Machine, *, channels_last: bool) -> float:
         """What its arithmetic takes on a machine with rates."""
@@ -83,6 +89,8 @@ class WindowedProduct:
         products = self.groups * self._depth * self.pixels * _MULTIPLY_ADD
         if self.groups > 1 and self.inputs == self.outputs == 1:
             return products * _OWN_CHANNEL  # (3)
+        if self.has_bytes:
+            products /= _dots(machine)  # (8)
         if self._has_points(lanes):
             points = self.pixels * (self.inputs + self.outputs) * _POINTS
             return products * self.outputs * _POINTS_SHARE + points  # (2)
@@ -108,6 +116,7 @@ class WindowedProduct:
             and self.has_constant_weights
             and self.groups == 1
             and self.element_bytes == 4
+            and not self.has_bytes
             and self.pixels >= 64
             and not (few or self.inputs % lanes or self.outputs % (2 * lanes))
         )
@@ -128,6 +137,13 @@ def pool_seconds(taps: int, element_bytes: int, machine: Machine, *, channels_la
 def transpose_seconds(bytes: int, machine: Machine) -> float:
     """What a transpose of so many bytes takes (6)."""
     return _TRANSPOSE_CALL + 2 * _TRANSPOSED * machine.moving(bytes)
+
+
+def _dots(machine: Machine) -> float:
+    """Products of bytes in place of one of 32 bits (8)."""
+    if Unit.BYTE_DOTS in machine.units:
+        return _BYTE_DOTS
+    return _PAIR_DOTS if Unit.PAIR_DOTS in machine.units else 1.0
 
 
 def _whole(count: int, unit: int) -> int:

@@ -155,6 +155,55 @@ def test_signs_come_back_for_who_returns_them() -> None:
     np.testing.assert_array_equal(fd.run(module, x)[0], fd.run(fd.parse(text), x)[0])
 
 
+OPERATORS = """func.func @main(%q: tensor<2x4x5x5xui8>, %other: tensor<2x4x5x5xi8>) -> tensor<2x3x5x5xi32> {
+  %v = arith.constant dense<WEIGHTS> : tensor<4x4x3x3xi8>
+  %zero = arith.constant dense<7> : tensor<i32>
+  %wide = fuse.cast %q : (tensor<2x4x5x5xui8>) -> tensor<2x4x5x5xi32>
+  %of_v = fuse.cast %v : (tensor<4x4x3x3xi8>) -> tensor<4x4x3x3xi32>
+  %sums = fuse.conv2d %wide, %of_v, padding = [1, 1, 1, 1]
+      : (tensor<2x4x5x5xi32>, tensor<4x4x3x3xi32>) -> tensor<2x4x5x5xi32>
+  %real = fuse.cast %sums : (tensor<2x4x5x5xi32>) -> tensor<2x4x5x5xf32>
+  %scale = arith.constant dense<0.002> : tensor<f32>
+  %scaled = fuse.multiply %real, %scale : (tensor<2x4x5x5xf32>, tensor<f32>) -> tensor<2x4x5x5xf32>
+  %whole = fuse.round %scaled : tensor<2x4x5x5xf32>
+  %by = arith.constant dense<-9.0> : tensor<f32>
+  %moved = fuse.add %whole, %by : (tensor<2x4x5x5xf32>, tensor<f32>) -> tensor<2x4x5x5xf32>
+  %bounded = fuse.clip %moved, min = -128.0, max = 127.0 : tensor<2x4x5x5xf32>
+  %byte = fuse.cast %bounded : (tensor<2x4x5x5xf32>) -> tensor<2x4x5x5xi8>
+  %one = fuse.cast %byte : (tensor<2x4x5x5xi8>) -> tensor<2x4x5x5xf32>
+  %two = fuse.cast %other : (tensor<2x4x5x5xi8>) -> tensor<2x4x5x5xf32>
+  %half = arith.constant dense<0.47> : tensor<f32>
+  %of_one = fuse.multiply %one, %half : (tensor<2x4x5x5xf32>, tensor<f32>) -> tensor<2x4x5x5xf32>
+  %of_two = fuse.multiply %two, %half : (tensor<2x4x5x5xf32>, tensor<f32>) -> tensor<2x4x5x5xf32>
+  %both = fuse.add %of_one, %of_two : tensor<2x4x5x5xf32>
+  %rounded = fuse.round %both : tensor<2x4x5x5xf32>
+  %within = fuse.clip %rounded, min = -128.0, max = 127.0 : tensor<2x4x5x5xf32>
+  %sum = fuse.cast %within : (tensor<2x4x5x5xf32>) -> tensor<2x4x5x5xi8>
+  %w = arith.constant dense<LAST> : tensor<3x4x1x1xi8>
+  %of_w = fuse.cast %w : (tensor<3x4x1x1xi8>) -> tensor<3x4x1x1xi32>
+  %wide_sum = fuse.cast %sum : (tensor<2x4x5x5xi8>) -> tensor<2x4x5x5xi32>
+  %x = fuse.subtract %wide_sum, %zero : (tensor<2x4x5x5xi32>, tensor<i32>) -> tensor<2x4x5x5xi32>
+  %y = fuse.conv2d %x, %of_w : (tensor<2x4x5x5xi32>, tensor<3x4x1x1xi32>) -> tensor<2x3x5x5xi32>
+  func.return %y : tensor<2x3x5x5xi32>
+}"""
+
+
+def test_operators_on_integers_with_a_sign_lose_it_and_keep_their_bits() -> None:
+    """QLinearConv and QLinearAdd scale before they round: no quotient is in sight."""
+    random = np.random.default_rng(0)
+    weights = [random.integers(-128, 128, shape, np.int8) for shape in ((4, 4, 3, 3), (3, 4, 1, 1))]
+    text = OPERATORS.replace("WEIGHTS", str(weights[0].tolist())).replace("LAST", str(weights[1].tolist()))
+    module = on_integers(text)
+    assert str(module).count('out_dtype = "i32"') == 2
+    assert str(module).count("fuse.isnan") == 0
+    inputs = random.integers(0, 256, (2, 4, 5, 5), np.uint8), random.integers(-128, 128, (2, 4, 5, 5), np.int8)
+    expected = fd.run(fd.parse(text), *inputs)[0]
+    np.testing.assert_array_equal(fd.run(module, *inputs)[0], expected)
+    pytest.importorskip("llvmlite")
+    for target in (None, "haswell"):
+        np.testing.assert_array_equal(fd.compile(fd.parse(text), cache=False, target_cpu=target)(*inputs)[0], expected)
+
+
 NOT_NUMBERS = np.array([np.nan, np.inf, -np.inf, -np.nan, 1.05, -1.05, 3e38, 0.25], np.float32)
 
 

@@ -71,8 +71,9 @@ def _product(op: WindowedProductOp) -> WindowedProduct:
         tuple(kernel[2:]),
         all(step == 1 for each in (op.strides, op.dilation) for step in each.get_values()),
         isinstance(op.weight.owner, arith.ConstantOp),
-        _width(op.input.type),
+        _width(op.result.type),
         DYNAMIC in op.canonical_shapes()[0][2:],
+        _width(op.input.type) == 1,
     )
 
 

@@ -10,7 +10,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, ModuleOp, Signedness, i8, i32
+from xdsl.dialects.builtin import IntegerType, ModuleOp, Signedness, f32, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -28,10 +28,12 @@ from fuse_dialect.dialect.ops.replication import BroadcastToOp, ExpandDimsOp, Re
 from fuse_dialect.dialect.types import is_tensor, tensor_type, with_element
 from fuse_dialect.transforms.quantization.patterns import (
     Quantization,
+    Rounding,
     elements_of,
     is_never_nan,
     quantization_of,
     reals_of,
+    rounding_of,
     single,
 )
 from fuse_dialect.transforms.unfinished import walk_unfinished
@@ -43,12 +45,8 @@ _MONOTONE = (MaxPool2dOp, GlobalMaxPool2dOp)
 _UI8 = IntegerType(8, Signedness.UNSIGNED)
 
 
-def _quantizations(module: ModuleOp) -> Iterator[tuple[CastOp, Quantization]]:
-    for op in list(walk_unfinished(module)):
-        if isinstance(op, CastOp) and op.parent is not None:
-            quantization = quantization_of(op.result)
-            if quantization is not None:
-                yield op, quantization
+def _casts(module: ModuleOp) -> Iterator[CastOp]:
+    return (op for op in list(walk_unfinished(module)) if isinstance(op, CastOp) and op.parent is not None)
 
 
 def move_integers(module: ModuleOp) -> int:
@@ -58,8 +56,9 @@ def move_integers(module: ModuleOp) -> int:
         The number of quantizations that went.
     """
     count = 0
-    for cast, quantization in _quantizations(module):
-        moved = _moved(quantization)
+    for cast in _casts(module):
+        quantization = quantization_of(cast.result)
+        moved = None if quantization is None else _moved(quantization)
         if moved is not None:
             moved.name_hint = cast.result.name_hint
             cast.result.replace_all_uses_with(moved)
@@ -112,27 +111,31 @@ def _added(op: Operation, before: Operation) -> SSAValue:
 
 
 def drop_signs(module: ModuleOp) -> int:
-    """Let quantizations give integers without sign (2).
+    """Let what is rounded to integers of 8 bits have no sign (2).
 
     Returns:
-        The number of quantizations that changed.
+        The number of roundings that changed.
     """
-    count = 0
-    for cast, quantization in list(_quantizations(module)):
-        if cast.result.type.element_type == i8:
-            _Unsigned().convert(cast.result, _without_sign(quantization))
-            count += 1
-    return count
+    roundings = [rounding_of(cast.result) for cast in _casts(module) if cast.result.type.element_type == i8]
+    # All are looked at before the first one changes, which hides from its readers what it is.
+    found = [(each, each.has_least_for_nan or _is_never_nan(each)) for each in roundings if each is not None]
+    for rounding, is_plain in found:
+        _Unsigned().convert(rounding.cast.result, _without_sign(rounding, is_plain=is_plain))
+    return len(found)
 
 
-def _without_sign(quantization: Quantization) -> SSAValue:
-    """The quantization by a zero point that is greater by 128."""
-    cast, divide = quantization.cast, quantization.divide
-    (rounding,) = {use.operation for use in divide.result.uses}
-    zero = _added(constant(np.array(quantization.zero + 128, np.float32)), cast)
-    moved = _added(AddOp(rounding.results[0], zero), cast)
+def _is_never_nan(rounding: Rounding) -> bool:
+    quantization = quantization_of(rounding.cast.result)
+    return is_never_nan(rounding.source if quantization is None else quantization.source)
+
+
+def _without_sign(rounding: Rounding, *, is_plain: bool) -> SSAValue:
+    """The integers by a zero point that is greater by 128; nan is never there, or the least, if `is_plain`."""
+    cast = rounding.cast
+    zero = _added(constant(np.array(rounding.zero + 128, np.float32)), cast)
+    moved = _added(AddOp(rounding.rounded, zero), cast)
     clipped = _added(ClipOp(moved, min=0.0, max=255.0), cast)
-    if not quantization.has_least_for_nan and not is_never_nan(quantization.source):
+    if not is_plain:
         is_nan, zero = _added(IsnanOp(clipped), cast), _added(constant(np.array(128, np.float32)), cast)
         clipped = _added(WhereOp(is_nan, zero, clipped), cast)
     return _added(CastOp(clipped, result_types=[with_element(cast.result.type, _UI8)]), cast)
@@ -152,6 +155,8 @@ class _Unsigned:
                 match reader:
                     case CastOp() if reader.result.type.element_type == i32:
                         _widened(reader, new)
+                    case CastOp() if reader.result.type.element_type == f32:
+                        _as_floats(reader, new)
                     case FuseOp() if isinstance(reader, (*_MOVES, *_MONOTONE)) and len(reader.operands) == 1:
                         pending.append((reader.results[0], _on_integers(reader, [new], reader)))
                     case ConcatenateOp():
@@ -193,6 +198,13 @@ def _signed(old: SSAValue, new: SSAValue) -> SSAValue:
     wide = _added(CastOp(new, result_types=[with_element(tensor_type(new), i32)]), before)
     moved = _added(SubtractOp(wide, _added(constant(np.array(128, np.int32)), before)), before)
     return _added(CastOp(moved, result_types=[old.type]), before)
+
+
+def _as_floats(cast: CastOp, new: SSAValue) -> None:
+    """The f32 of integers with a sign, from those without."""
+    wide = _added(CastOp(new, result_types=[cast.result.type]), cast)
+    by = _added(constant(np.array(128, np.float32)), cast)
+    cast.result.replace_all_uses_with(_added(SubtractOp(wide, by), cast))
 
 
 def _widened(cast: CastOp, new: SSAValue) -> None:

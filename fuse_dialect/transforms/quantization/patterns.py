@@ -4,7 +4,8 @@ Frontends write these conversions by their formulas:
 
     integers(q)    cast(q) as i32, less the zero point if there is one
     reals(q)       cast(integers(q)) as f32, times the scale
-    quantized(x)   cast(clip(round(x / scale) + zero)) as i8 or ui8, perhaps with the least number where that is nan
+    rounded(x)     cast(clip(round(x) + zero)) as i8 or ui8, perhaps with the least number where that is nan
+    quantized(x)   rounded(x / scale)
 
 Zero points and scales that count here are one number for the whole tensor, or, of weights, one for each channel.
 """
@@ -32,7 +33,7 @@ _MOST_STEPS = 4
 _SUMS = (AddOp, BiasAddOp, ReluOp, ClipOp, ReshapeOp, TransposeOp)
 _PRODUCTS = (Conv2dOp, DenseOp, MatmulOp)
 _LARGE = 1e6
-"""Products of integers of 8 bits by two such scales, and sums of any number of them, are numbers."""
+"""Products of integers of 32 bits by such numbers, products of two of these, and sums of any number are numbers."""
 _MOST_LOOKED_AT = 16
 
 
@@ -55,16 +56,36 @@ class Reals:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounding:
+    """The conversion of f32 to integers of 8 bits without a scale: rounded, perhaps a zero point added, and bounded."""
+
+    source: SSAValue
+    """What is rounded."""
+    rounded: SSAValue
+    cast: CastOp
+    zero: int
+    has_least_for_nan: bool
+    """Whether nan gives the least integer; else it gives 0, as `cast` does. Without sign both are the same."""
+
+
+@dataclass(frozen=True, slots=True)
 class Quantization:
     """The conversion of f32 to integers of 8 bits, by one scale and one zero point that are known."""
 
     source: SSAValue
     divide: DivideOp
-    cast: CastOp
     scale: np.float32
-    zero: int
-    has_least_for_nan: bool
-    """Whether nan gives the least integer; else it gives 0, as `cast` does. Without sign both are the same."""
+    rounding: Rounding
+
+    @property
+    def cast(self) -> CastOp:
+        """What gives the integers."""
+        return self.rounding.cast
+
+    @property
+    def zero(self) -> int:
+        """The zero point."""
+        return self.rounding.zero
 
 
 def is_byte(value: SSAValue) -> bool:
@@ -134,7 +155,7 @@ def reals_of(value: SSAValue) -> Reals | None:
             return None
 
 
-def quantization_of(value: SSAValue) -> Quantization | None:
+def rounding_of(value: SSAValue) -> Rounding | None:
     """How integers of 8 bits come from f32, in full range; no step may have another reader."""
     cast = value.owner
     if not isinstance(cast, CastOp):
@@ -143,7 +164,7 @@ def quantization_of(value: SSAValue) -> Quantization | None:
     bounded = _without_least_for_nan(value)
     steps: list[FuseOp] = []
     zero: SSAValue | None = None
-    for kind, is_optional in ((ClipOp, False), (AddOp, True), (RoundOp, False), (DivideOp, False)):
+    for kind, is_optional in ((ClipOp, False), (AddOp, True), (RoundOp, False)):
         if not steps and bounded is not None:
             value = bounded
         elif not value.has_one_use():
@@ -157,21 +178,34 @@ def quantization_of(value: SSAValue) -> Quantization | None:
         value = owner.operands[0]
         if isinstance(owner, AddOp):
             zero = owner.operands[1]
-    clip, divide = steps[0], steps[-1]
+    clip, rounding = steps[0], steps[-1]
     assert isinstance(clip, ClipOp)
-    assert isinstance(divide, DivideOp)
-    scale, zero_point = single(divide.operands[1]), single(zero)
-    if scale is None or zero_point is None or tensor_type(value).element_type != f32 or not is_byte(cast.result):
+    zero_point = single(zero)
+    if zero_point is None or tensor_type(value).element_type != f32 or not is_byte(cast.result):
         return None
     low, high = (0.0, 255.0) if is_unsigned(cast.result.type) else (-128.0, 127.0)
     bounds = [None if bound is None else bound.value.data for bound in (clip.min, clip.max)]
-    # Scales that overflow or vanish in a quotient are left to the formulas.
-    if bounds != [low, high] or not _is_sound(scale) or not low <= zero_point <= high:
+    if bounds != [low, high] or not low <= zero_point <= high:
         return None
     if tensor_type(value).get_shape() != cast.result.type.get_shape():
         return None
     has_least = bounded is not None or is_unsigned(cast.result.type)
-    return Quantization(value, divide, cast, np.float32(scale), int(zero_point), has_least)
+    return Rounding(value, rounding.results[0], cast, int(zero_point), has_least)
+
+
+def quantization_of(value: SSAValue) -> Quantization | None:
+    """How integers of 8 bits come from f32 by a scale, in full range; no step may have another reader."""
+    rounding = rounding_of(value)
+    if rounding is None or not isinstance(divide := rounding.source.owner, DivideOp):
+        return None
+    scale = single(divide.operands[1])
+    # Scales that overflow or vanish in a quotient are left to the formulas.
+    if not rounding.source.has_one_use() or scale is None or not _is_sound(scale):
+        return None
+    source = divide.operands[0]
+    if tensor_type(source).get_shape() != tensor_type(rounding.source).get_shape():
+        return None
+    return Quantization(source, divide, np.float32(scale), rounding)
 
 
 def _without_least_for_nan(value: SSAValue) -> SSAValue | None:
@@ -187,20 +221,34 @@ def _without_least_for_nan(value: SSAValue) -> SSAValue | None:
 
 
 def is_never_nan(value: SSAValue) -> bool:
-    """Whether an f32 is a quantized number or a sum of such, perhaps behind one product: none of these overflows."""
+    """Whether an f32 is an integer times a number, or a sum of such, perhaps behind one product: none overflows."""
     waiting, products = [value], 0
     for _ in range(_MOST_LOOKED_AT):
         if not waiting:
             return products <= 1
         value = waiting.pop()
-        reals = reals_of(value)
-        if _is_ordinary(value if reals is None else reals.scale):
+        scaled = _scale_of_integers(value)
+        if _is_ordinary(value if scaled is None else scaled):
             continue
         if not isinstance(value.owner, (*_SUMS, *_PRODUCTS)):
             return False
         products += isinstance(value.owner, _PRODUCTS)
         waiting += value.owner.operands
     return False
+
+
+def _scale_of_integers(value: SSAValue) -> SSAValue | None:
+    """The other factor of a product with integers of at most 32 bits; `None` if it is no such product."""
+    if not isinstance(value.owner, MultiplyOp):
+        return None
+    for one, other in (value.owner.operands, reversed(value.owner.operands)):
+        if isinstance(one.owner, CastOp):
+            match tensor_type(one.owner.input).element_type:
+                case IntegerType() as element if element.width.data <= 32:
+                    return other
+                case _:
+                    pass
+    return None
 
 
 def _is_ordinary(value: SSAValue) -> bool:

@@ -3,7 +3,7 @@
 A strip holds, for each point of the free axes, some rows of positions, and for each position the innermost elements.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import I1, I8, I64, PTR, VOID, Value, constant
@@ -16,22 +16,32 @@ from fuse_dialect.loops.convolution import Convolution
 from fuse_dialect.loops.convolution_schedule import Strip
 from fuse_dialect.loops.indices import Guard, Index, Loop, axes_of
 from fuse_dialect.loops.places import Place, flat_place
-from fuse_dialect.loops.program import Axis, Read
+from fuse_dialect.loops.program import Apply, Axis, Body, Literal, Read
 from fuse_dialect.machines.machine import Unit
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A row of a strip as one run of memory with zeros on both sides."""
+    """A row of a strip that is made of one run of memory, with the same number everywhere around it."""
 
     read: Read
     place: Place
     first: int
-    """The first position that is not 0."""
+    """The first position that is made of the run."""
     stop: int
-    """The first position behind the run."""
+    """The first position behind it."""
     guards: tuple[Guard, ...]
-    """Whether the row is not 0 altogether."""
+    """Whether there is a run at all."""
+    inside: Body
+    """What an element of the run becomes."""
+    around: Body
+    """What stands around it."""
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether `memset` and `memcpy` do, which know zeros alone; and -0.0 has a bit."""
+        (*others, number) = self.around
+        return not others and isinstance(number, Literal) and number.value == 0 and str(number.value) != "-0.0"
 
 
 def strip_function(request: Request, convolution: Convolution, strip: Strip) -> str:
@@ -81,15 +91,12 @@ class _Fill:
         f.ret()
 
     def _run(self) -> _Run | None:
-        """The row as one run, if the factor is a read with zeros around it that allows it."""
-        match self.convolution.by_position:
-            case (Read() as read,):
-                pass
-            case _:
-                return None
-        # Runs are copied by `memset` and `memcpy`, which know zeros alone; and -0.0 has a bit.
-        if read.otherwise is not None and (read.otherwise.value != 0 or str(read.otherwise.value) == "-0.0"):
+        """The row as made of one run, if the factor has one read with one number around it that allows it."""
+        body = self.convolution.by_position
+        reads = [each for each in body if isinstance(each, Read)]
+        if len(reads) != 1 or not all(isinstance(each, Read | Apply | Literal) for each in body):
             return None
+        (read,) = reads
         indices = [index for index in read.indices if isinstance(index, Index)]
         along, innermost = self.rank + 1, self.convolution.innermost
         place = flat_place(indices, shapes_of(self.program)[read.buffer], self.rank + 2)
@@ -111,26 +118,41 @@ class _Fill:
                 stop = min(stop, guard.size - guard.index.constant)
             else:
                 return None
-        return _Run(read, place, min(first, self.strip.positions), max(stop, first), tuple(others))
+        plain, number = replace(read, guards=(), otherwise=None), read.otherwise or Literal(0, read.element)
+        inside, around = (tuple(new if each is read else each for each in body) for new in (plain, number))
+        return _Run(read, place, min(first, self.strip.positions), max(stop, first), tuple(others), inside, around)
 
     def _fill_run(self, run: _Run, to: Value) -> None:
-        f, bytes = self.f, self.type.bits // 8
-        unit = self.strip.innermost * bytes
-        point = {**self.point, self.rank + 1: f.i64(run.first)}
-        address = self.frame.address(run.read.buffer, run.place, point)
+        f, strip = self.f, self.strip
+        along, innermost = self.rank + 1, self.convolution.innermost
+        # Elements of all positions lie one behind the other, as if the first one had them all.
+        self.point[along] = f.i64(run.first)
+        axis, begin = (along, run.first) if innermost is None else (innermost, 0)
+
+        def fill(first: int, stop: int, *, inside: bool) -> None:
+            start = f.offset(to, f.i64(first * strip.innermost), self.type)
+            count = (stop - first) * strip.innermost
+            if not run.is_copied:
+                self._fill_along(start, axis, count, run.inside if inside else run.around, begin)
+            elif inside:
+                point = {**self.point, along: f.i64(run.first)}
+                address = self.frame.address(run.read.buffer, run.place, point)
+                self._copy(start, address, count * self.type.bits // 8)
+            else:
+                self._zero(start, count * self.type.bits // 8)
 
         def inside() -> list[Value]:
-            self._zero(to, run.first * unit)
-            self._copy(f.offset(to, f.i64(run.first * unit), I8), address, (run.stop - run.first) * unit)
-            self._zero(f.offset(to, f.i64(run.stop * unit), I8), (self.strip.positions - run.stop) * unit)
+            fill(0, run.first, inside=False)
+            fill(run.first, run.stop, inside=True)
+            fill(run.stop, strip.positions, inside=False)
             return []
 
         def outside() -> list[Value]:
-            self._zero(to, self.strip.row * bytes)
+            fill(0, strip.positions, inside=False)
             return []
 
         if run.guards:
-            f.either(reader_at(self.frame, self.axes, point).inside(run.guards), inside, outside)
+            f.either(reader_at(self.frame, self.axes, self.point).inside(run.guards), inside, outside)
         else:
             inside()
 
@@ -148,22 +170,25 @@ class _Fill:
         """Position by position, vectors along the innermost axis; along the positions if there is none."""
         f, innermost = self.f, self.convolution.innermost
         if innermost is None:
-            self._fill_along(to, self.rank + 1, self.strip.positions)
+            self._fill_along(to, self.rank + 1, self.strip.positions, self.convolution.by_position)
             return
         with f.loop(f.i64(0), f.i64(self.strip.positions), hints=["unroll.disable"]) as position:
             self.point[self.rank + 1] = position.index
             start = f.offset(to, f.multiply(position.index, f.i64(self.strip.pitch)), self.type)
-            self._fill_along(start, innermost, self.strip.innermost)
+            self._fill_along(start, innermost, self.strip.innermost, self.convolution.by_position)
 
-    def _fill_along(self, to: Value, axis: int, count: int) -> None:
+    def _fill_along(self, to: Value, axis: int, count: int, body: Body, begin: int = 0) -> None:
+        """So many elements along an axis, from `begin` on, in vectors."""
         f, machine = self.f, self.frame.machine
         lanes = machine.lanes(self.type.bits // 8)
         whole = count // lanes * lanes
 
         def fill(first: Value, lanes: int, mask: Value | None = None) -> None:
-            self.point[axis] = first
+            self.point[axis] = f.add(first, f.i64(begin))
             reader = reader_at(self.frame, self.axes, self.point, lanes, axis if lanes else None, mask)
-            value, target = reader.body(self.convolution.by_position), f.offset(to, first, self.type)
+            value, target = reader.body(body), f.offset(to, first, self.type)
+            if lanes and not value.type.lanes:
+                value = f.splat(value, lanes)  # the same for all
             if mask is None:
                 f.store(value, target)
             else:

@@ -42,6 +42,7 @@ from fuse_dialect.logs import PYTORCH
 from fuse_dialect.pytorch.graphs import (
     aten_graph,
     call_of,
+    given_array,
     is_call,
     is_number,
     is_read,
@@ -150,7 +151,7 @@ class _Part:
         if self._program is None or (self._fixed and self._have_changed(inputs)):
             self._make(inputs)
         assert self._program is not None, "it was made"
-        arrays = self._program(*(array_of(inputs[place]) for place in self._arguments))
+        arrays = self._program(*(given_array(inputs[place]) for place in self._arguments))
         found = iter(arrays)
         results = [
             tensor_of(next(found), value.dtype, value.stride()) if isinstance(value, torch.Tensor) else value

@@ -31,18 +31,25 @@ def _bfloat16() -> "np.dtype[Any]":
 _DTYPES: Mapping[torch.dtype, "np.dtype[Any]"] = {
     getattr(torch, name): np.dtype("bool" if name == "bool" else name)
     for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64")
-}
+} | {torch.complex64: np.dtype(np.complex64), torch.complex128: np.dtype(np.complex128)}
 
 
 def dtype_of(dtype: torch.dtype) -> "np.dtype[Any] | None":
-    """The element type as NumPy's; `None` for complex numbers and the like."""
+    """The element type as NumPy's; `None` for quantized numbers and the like."""
     return _bfloat16() if dtype == torch.bfloat16 else _DTYPES.get(dtype)
+
+
+def given_array(tensor: torch.Tensor) -> "np.ndarray[Any, Any]":
+    """The array of an argument; of complex numbers their parts, as pairs along a last axis."""
+    return array_of(torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor)
 
 
 def tensor_of(array: "np.ndarray[Any, Any]", dtype: torch.dtype, stride: Sequence[int]) -> torch.Tensor:
     """The tensor of an array, in its memory unless PyTorch expects other strides; each element has its own place."""
     if dtype == torch.bfloat16:
         tensor = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    elif dtype.is_complex:
+        tensor = torch.view_as_complex(torch.from_numpy(np.ascontiguousarray(array)))
     else:
         tensor = torch.from_numpy(array)
     if _lies_as(tensor.shape, tensor.stride(), stride) or 0 in stride:

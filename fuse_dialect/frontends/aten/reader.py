@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import (
     FileLineColLoc,
     FunctionType,
@@ -22,7 +23,7 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.types import element_type_of
-from fuse_dialect.frontends.aten.graph import Argument, AtenGraph, Call, Ref, TensorMeta
+from fuse_dialect.frontends.aten.graph import Argument, Array, AtenGraph, Call, Ref, TensorMeta
 from fuse_dialect.frontends.aten.rules import (
     elementwise,
     images,
@@ -33,6 +34,15 @@ from fuse_dialect.frontends.aten.rules import (
     reductions,
     shapes,
 )
+from fuse_dialect.frontends.aten.rules.complex_numbers import (
+    Parts,
+    as_pairs,
+    complex_results,
+    has_parts,
+    of_pairs,
+    part_dtype,
+    part_meta,
+)
 from fuse_dialect.frontends.aten.rules.table import RULES, Want
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, cast_to, shape
 
@@ -41,13 +51,14 @@ _RULE_MODULES = (elementwise, images, indexing, linear_algebra, normalizations, 
 
 
 def tensor_type(meta: TensorMeta) -> TensorType[Attribute]:
-    """The type of a tensor in the IR.
+    """The type of a tensor in the IR; of complex numbers that of their parts, as pairs along a last axis.
 
     Raises:
         NoFuseFormError: There is no such element type.
     """
     try:
-        return TensorType(element_type_of(meta.dtype), meta.shape)
+        pairs = (2,) if meta.dtype.kind == "c" else ()
+        return TensorType(element_type_of(part_dtype(meta.dtype)), (*meta.shape, *pairs))
     except ValueError as error:
         raise NoFuseFormError(str(error)) from error
 
@@ -65,7 +76,7 @@ def why_not(call: Call, metas: Mapping[Ref, TensorMeta]) -> str | None:
     try:
         block = Block(arg_types=[tensor_type(metas[ref]) for ref in refs])
         with building(block):
-            _results(call, dict(zip(refs, block.args, strict=True)))
+            _results(call, {ref: _given(value, metas[ref]) for ref, value in zip(refs, block.args, strict=True)})
     except NoFuseFormError as error:
         return str(error)
     return None
@@ -81,15 +92,24 @@ def _refs(arguments: Sequence[Argument]) -> list[Ref]:
     return found
 
 
-def _results(call: Call, values: Mapping[Ref, SSAValue]) -> list[SSAValue]:
+def _given(value: SSAValue, meta: TensorMeta) -> SSAValue | Parts:
+    """A value that comes from outside."""
+    return of_pairs(value) if meta.dtype.kind == "c" else value
+
+
+def _constant(array: Array) -> SSAValue | Parts:
+    if array.dtype.kind != "c":
+        return constant(array).result
+    return Parts(*(constant(np.ascontiguousarray(part)).result for part in (np.real(array), np.imag(array))))
+
+
+def _results(call: Call, values: Mapping[Ref, SSAValue | Parts]) -> list[SSAValue | Parts]:
     """The values of a call, which are built where the builder stands.
 
     Raises:
         NoFuseFormError: There is no rule, or it finds no way.
     """
     rule = RULES.rules.get(call.target)
-    if rule is None:
-        raise NoFuseFormError("no rule")
 
     def given(argument: Argument) -> Any:
         if isinstance(argument, Ref):
@@ -98,12 +118,16 @@ def _results(call: Call, values: Mapping[Ref, SSAValue]) -> list[SSAValue]:
             return [given(each) for each in cast("Sequence[Argument]", argument)]
         return argument
 
+    want = Want(call.results)
+    args, kwargs = [given(each) for each in call.args], {name: given(each) for name, each in call.kwargs.items()}
+    gives_complex = any(meta is not None and meta.dtype.kind == "c" for meta in call.results)
     try:
-        found = rule(
-            Want(call.results),
-            *(given(each) for each in call.args),
-            **{name: given(each) for name, each in call.kwargs.items()},
-        )
+        if gives_complex or has_parts([*args, *kwargs.values()]):
+            found = complex_results(call.target, want, args, kwargs)
+        elif rule is None:
+            raise NoFuseFormError("no rule")
+        else:
+            found = rule(want, *args, **kwargs)
     except VerifyException as error:
         raise NoFuseFormError(str(error)) from error
     return [
@@ -112,7 +136,13 @@ def _results(call: Call, values: Mapping[Ref, SSAValue]) -> list[SSAValue]:
     ]
 
 
-def _as_wanted(value: SSAValue, meta: TensorMeta) -> SSAValue:
+def _as_wanted(value: SSAValue | Parts, meta: TensorMeta) -> SSAValue | Parts:
+    if isinstance(value, Parts):
+        return Parts(*(_real_as_wanted(each, part_meta(meta)) for each in value.both))
+    return _real_as_wanted(value, meta)
+
+
+def _real_as_wanted(value: SSAValue, meta: TensorMeta) -> SSAValue:
     if shape(value) != meta.shape:
         raise NoFuseFormError(f"a result of shape {list(shape(value))} instead of {list(meta.shape)}")
     return cast_to(value, tensor_type(meta).element_type)
@@ -121,21 +151,21 @@ def _as_wanted(value: SSAValue, meta: TensorMeta) -> SSAValue:
 def module_of(graph: AtenGraph) -> ModuleOp:
     """A verified module whose function `main` computes what the graph does.
 
-    Its arguments are the inputs that are no constants, in their order; names of values are those of the graph, and
-    locations those that calls name.
+    Its arguments are the inputs that are no constants, in their order. Complex numbers go in and out as pairs along a
+    last axis. Names of values are those of the graph, and locations those that calls name.
 
     Raises:
         FuseError: An operator has no equal among `fuse` ops; the text says which, and why.
     """
     arguments = [(name, meta) for name, meta in graph.inputs if name not in graph.constants]
     body = Block(arg_types=[tensor_type(meta) for _, meta in arguments])
-    values = dict[Ref, SSAValue]()
-    for (name, _), argument in zip(arguments, body.args, strict=True):
-        argument.name_hint = name
-        values[Ref(name)] = argument
+    values = dict[Ref, SSAValue | Parts]()
     with building(body):
+        for (name, meta), argument in zip(arguments, body.args, strict=True):
+            argument.name_hint = name
+            values[Ref(name)] = _given(argument, meta)
         for name, array in graph.constants.items():
-            values[Ref(name)] = constant(array).result
+            values[Ref(name)] = _constant(array)
         for call in graph.calls:
             before = body.last_op
             try:
@@ -147,7 +177,8 @@ def module_of(graph: AtenGraph) -> ModuleOp:
                 ) from error
             _name(call, results, body, before)
             values |= {Ref(call.name, index): value for index, value in enumerate(results)}
-        results = [values[ref] for ref in graph.outputs]
+        outputs = [values[ref] for ref in graph.outputs]
+        results = [as_pairs(value) if isinstance(value, Parts) else value for value in outputs]
         ReturnOp(*results)
     function = FuncOp(
         "main",
@@ -159,10 +190,11 @@ def module_of(graph: AtenGraph) -> ModuleOp:
     return module
 
 
-def _name(call: Call, results: Sequence[SSAValue], body: Block, before: Any) -> None:
+def _name(call: Call, results: Sequence[SSAValue | Parts], body: Block, before: Any) -> None:
     """Give the new ops the place in the user's program, and results the name in the graph."""
-    if results and results[0].name_hint is None:
-        results[0].name_hint = call.name
+    first = results[0].real if results and isinstance(results[0], Parts) else next(iter(results), None)
+    if isinstance(first, SSAValue) and first.name_hint is None:
+        first.name_hint = call.name
     op = body.first_op if before is None else before.next_op
     location = _location(call)
     while op is not None and location is not None:

@@ -186,26 +186,31 @@ def _square(z: Parts) -> Parts:
     return product(z, z)
 
 
+FUNCTIONS: Mapping[str, Callable[..., Parts]] = {
+    "stablehlo.cosine": _cosine,
+    "stablehlo.divide": _divide,
+    "stablehlo.exponential": _exponential,
+    "stablehlo.exponential_minus_one": _exponential_minus_one,
+    "stablehlo.log": _logarithm,
+    "stablehlo.log_plus_one": _logarithm_of_one_plus,
+    "stablehlo.logistic": _logistic,
+    "stablehlo.power": _power,
+    "stablehlo.rsqrt": _reciprocal_root,
+    "stablehlo.sign": _sign,
+    "stablehlo.sine": _sine,
+    "stablehlo.sqrt": _square_root,
+    "stablehlo.tan": _tangent,
+    "stablehlo.tanh": _hyperbolic_tangent,
+    "chlo.cosh": _hyperbolic_cosine,
+    "chlo.sinh": _hyperbolic_sine,
+    "chlo.square": _square,
+    "chlo.tan": _tangent,
+}
+"""Functions of complex numbers, by the name of the op: parts in, parts out."""
+
 COMPLEX: Mapping[str, Rule] = {
     **PAIRS,
     "stablehlo.abs": _abs,
-    "stablehlo.cosine": _of(_cosine),
-    "stablehlo.divide": _of(_divide),
-    "stablehlo.exponential": _of(_exponential),
-    "stablehlo.exponential_minus_one": _of(_exponential_minus_one),
-    "stablehlo.log": _of(_logarithm),
-    "stablehlo.log_plus_one": _of(_logarithm_of_one_plus),
-    "stablehlo.logistic": _of(_logistic),
-    "stablehlo.power": _of(_power),
-    "stablehlo.rsqrt": _of(_reciprocal_root),
-    "stablehlo.sign": _of(_sign),
-    "stablehlo.sine": _of(_sine),
-    "stablehlo.sqrt": _of(_square_root),
-    "stablehlo.tan": _of(_tangent),
-    "stablehlo.tanh": _of(_hyperbolic_tangent),
-    "chlo.cosh": _of(_hyperbolic_cosine),
-    "chlo.sinh": _of(_hyperbolic_sine),
-    "chlo.square": _of(_square),
-    "chlo.tan": _of(_tangent),
+    **{name: _of(function) for name, function in FUNCTIONS.items()},
 }
 """Rules of ops on complex numbers, by the name of the op."""

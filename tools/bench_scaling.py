@@ -83,7 +83,8 @@ class Measurement:
 def measure(family: str, size: int, depth: int, strategy: str) -> Measurement:
     """Fuse one program in this process."""
     gc.disable()
-    FuseOpsPass().plan_block(Block())  # imports what is imported late
+    # A small program imports what is imported late, and is no part of the costs of another.
+    FuseOpsPass(strategy=strategy).plan_functions(program(FAMILIES[family](64))[0])
     module, ops = program(FAMILIES[family](size))
     function = module.body.block.first_op
     assert isinstance(function, func.FuncOp)

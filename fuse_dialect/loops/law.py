@@ -88,11 +88,11 @@ class Way:
 
 def _into(pair: Pair) -> Join:
     """The join of a producer that becomes a part of the consumer's loops."""
-    loops = pair.producer.loops if pair.producer.loops in ANCHORS else pair.consumer.loops
     rows = pair.consumer.rows
-    if loops is Loops.PRODUCT:
+    if pair.producer.loops is Loops.PRODUCT:
         rows = pair.producer.rows if rows_in_step(pair) >= pair.producer.rows else 0
-    return Join(pair.kept, loops, pair.access, pair.consumer.space, rows)
+    # The consumer is a map: loops are those of the producer, a map, too, or a product or windows with an end.
+    return Join(pair.kept, pair.producer.loops, pair.access, pair.consumer.space, rows)
 
 
 def _as_gate(pair: Pair) -> Join:
@@ -100,9 +100,8 @@ def _as_gate(pair: Pair) -> Join:
 
 
 def _in_place(pair: Pair) -> Join:
-    access = pair.access if pair.consumer.loops not in ANCHORS else pair.consumer.reads[pair.through[0]]
-    rows = pair.consumer.rows if pair.consumer.loops is not Loops.PRODUCT or has_rows_to_multiply(pair) else 0
-    return Join(pair.kept, pair.consumer.loops, access, pair.consumer.space, rows, is_in_place=True)
+    rows = pair.consumer.rows if has_rows_to_multiply(pair) else 0
+    return Join(pair.kept, pair.consumer.loops, pair.access, pair.consumer.space, rows, is_in_place=True)
 
 
 def _in_strips(pair: Pair) -> Join:
@@ -131,8 +130,9 @@ def _side_by_side(pair: Pair) -> Join:
     """
     one, other = pair.producer, pair.consumer
     rows = shared_rows(pair) if are_whole(pair) else 0
-    is_map = one.loops is Loops.MAP and other.loops is Loops.MAP and one.space == other.space
-    loops = Loops.MAP if is_map and rows and rows == len(one.space) else Loops.ROWS
+    are_maps = one.loops is Loops.MAP and other.loops is Loops.MAP
+    is_map = are_maps and rows > 0 and {len(one.space), len(other.space)} == {rows}
+    loops = Loops.MAP if is_map else Loops.ROWS
     return Join(one.gives, loops, OWN_ACCESS, max(one.space, other.space, key=len), rows, are_siblings=True)
 
 
@@ -341,15 +341,13 @@ def _nowhere(value: int) -> int:
 
 
 def _first_way(ways: Sequence[Way], pair: Pair) -> Join | Reason:
-    """The join of the first way whose rows all hold, or the reason of the last one."""
+    """The join of the first way whose rows all hold, or the reason of the first way."""
     if not KNOWN.holds(pair):
         return KNOWN.reason
-    reason = KNOWN.reason
+    reasons: list[Reason] = []
     for way in ways:
         row = refused(way, pair)
         if row is None:
             return way.joined(pair)
-        # Why two kernels do not run in strips says less than why one is no part of the other.
-        if way is not IN_STRIPS or reason is KNOWN.reason:
-            reason = row.reason
-    return reason
+        reasons.append(row.reason)
+    return reasons[0]

@@ -56,6 +56,11 @@ class Pair(NamedTuple):
     places: Callable[[int], int]
     """In how many places the consumer reads a value."""
 
+    @property
+    def forms(self) -> tuple[Form, Form]:
+        """Both."""
+        return self.producer, self.consumer
+
     def singles(self) -> Iterator["Pair"]:
         """The pair for each value that passes, by itself."""
         if len(self.through) == 1:
@@ -77,7 +82,7 @@ def are_alike(pair: Pair, operands: Iterable[int]) -> bool:
 
 def gives_one_each(pair: Pair) -> bool:
     """Whether each is one product, or a kernel without any, that stores one value."""
-    return all(len(form.gives) == 1 and form.siblings == 1 for form in (pair.producer, pair.consumer))
+    return all(len(form.gives) == 1 and form.siblings == 1 for form in pair.forms)
 
 
 def is_small_enough(pair: Pair) -> bool:
@@ -98,7 +103,7 @@ def is_read_by_the_end(pair: Pair) -> bool:
 
 def multiply_one_operand(pair: Pair) -> bool:
     """Whether both have as many products an element: that of a shared operand and the result follows from sizes."""
-    one, other = pair.producer, pair.consumer
+    one, other = pair.forms
     return are_alike(pair, (one.factors & other.factors) - one.columns - other.columns)
 
 
@@ -190,13 +195,13 @@ def rows_in_step(pair: Pair) -> int:
 
 
 def shared_rows(pair: Pair) -> int:
-    one, other = pair.producer, pair.consumer
+    one, other = pair.forms
     return common_rows(one.space[: one.rows], other.space[: other.rows])
 
 
 def run_over_one_space(pair: Pair) -> bool:
     """Whether all loops run over one space of which nothing is a row, as those of a softmax of one row do."""
-    one, other = pair.producer, pair.consumer
+    one, other = pair.forms
     has_rows = one.rows and other.rows
     return not has_rows and is_one_space(one.space, other.space) and pair.access.order <= Order.BROADCAST
 
@@ -215,18 +220,17 @@ def are_whole(pair: Pair) -> bool:
 
 def strip_rows(pair: Pair) -> int:
     """How many axes are rows of the strips that products of both run in; 0 if none does, or theirs differ."""
-    rows = {form.rows for form in (pair.producer, pair.consumer) if form.loops in STRIPPED}
+    rows = {form.rows for form in pair.forms if form.loops in STRIPPED}
     return rows.pop() if len(rows) == 1 else 0
 
 
 def may_run_in_strips(pair: Pair) -> bool:
-    forms = (pair.producer, pair.consumer)
     # Maps in front of one product are left to a kernel of their own: strips pay for what a row needs all of.
     if not pair.producer.reduces and pair.consumer.loops is Loops.PRODUCT:
         return False
-    if any(form.finds_faults or (form.loops in STRIPPED and form.siblings > 1) for form in forms):
+    if any(form.finds_faults or (form.loops in STRIPPED and form.siblings > 1) for form in pair.forms):
         return False
-    return all(form.loops in (*LOOPS, *STRIPPED) and form.pieces == 1 and not form.is_of_bytes for form in forms)
+    return all(form.loops in (*LOOPS, *STRIPPED) and form.pieces == 1 and not form.is_of_bytes for form in pair.forms)
 
 
 def strips_in_step(pair: Pair) -> bool:
@@ -242,7 +246,7 @@ def passes_blocks(pair: Pair) -> bool:
 
     What follows the product may be a map.
     """
-    producer, consumer = pair.producer, pair.consumer
+    producer, consumer = pair.forms
     if consumer.splits:
         return consumer.loops is Loops.STRIPS and not producer.splits
     if producer.loops is Loops.STRIPS:
@@ -255,10 +259,10 @@ def passes_short_rows(pair: Pair) -> bool:
     if pair.producer.splits or pair.consumer.splits:
         return passes_blocks(pair)
     rows = product(pair.producer.space[: strip_rows(pair)]).number
+    if not rows:
+        return False
     sizes = [pair.values[value].bytes for value in pair.through]
-    return bool(rows) and all(
-        size is not None and size.number is not None and size.number <= MOST_ROW * (rows or 0) for size in sizes
-    )
+    return all(size is not None and size.number is not None and size.number <= MOST_ROW * rows for size in sizes)
 
 
 def has_few_columns(pair: Pair) -> bool:
@@ -275,7 +279,4 @@ def is_gate(pair: Pair) -> bool:
 
 def may_sum_rows(pair: Pair) -> bool:
     """Whether one is a product of open size that may be sums of few rows: tiles of no other product stand beside it."""
-    return any(
-        form.has_few_rows and any(isinstance(size, str) for size in form.space)
-        for form in (pair.producer, pair.consumer)
-    )
+    return any(form.has_few_rows and any(isinstance(size, str) for size in form.space) for form in pair.forms)

@@ -17,13 +17,15 @@ from fuse_dialect.loops.bounds import (
     MOST_ROW,
     common_rows,
     is_one_space,
+    keeps_axes,
     may_be_gated,
     may_repeat,
     repeats_nothing,
 )
 from fuse_dialect.loops.forms import UNKNOWN_FORM, Access, Form, Loops, Order
 from fuse_dialect.loops.joins import OWN_ACCESS, Join, joined
-from fuse_dialect.loops.law import WAYS, Way, join, siblings
+from fuse_dialect.loops.law import WAYS, Row, Way, join, siblings
+from fuse_dialect.loops.pairs import Pair
 
 SPACE = (8, 16)
 X, GIVEN, OTHER, RESULT, WEIGHT, MORE, SECOND = range(7)
@@ -158,6 +160,7 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
             (OF_AN_END.changed(c_is_of_bytes=True).with_value(X, Value((8, 1))), Loops.PRODUCT),
         )
     ]
+    + [(PROLOGUE.changed(c_rows=1), Join(frozenset(), Loops.PRODUCT, SAME, (8, 16, 4), 1, is_in_place=True))]
     + [
         (
             PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0, 8.0)}, c_space=space),
@@ -208,6 +211,7 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
             (STRIPS.with_value(WEIGHT, Value(bytes=Count.of(MOST_COLUMNS))), Access(Order.SAME, 1, 1.0)),
             (INTO_PRODUCT, Access(Order.LINES, 1, 1.0)),
             (INTO_PRODUCT.changed(c_loops=Loops.STRIPS), Access(Order.LINES, 1, 1.0)),
+            (STRIPS.changed(c_siblings=2), Access(Order.SAME, 1, 1.0)),
         )
     ],
     "products side by side": [
@@ -217,6 +221,7 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
             (BESIDE.changed(p_rows=1, c_rows=1), 1),
             (BESIDE.changed(p_rows=1), 0),
             (BESIDE.changed(p_rows=2, c_rows=1), 1),
+            (BESIDE.changed(p_has_few_rows=True, c_space=(8, "n", 4)), 0),
         )
     ],
     "loops side by side": [
@@ -228,6 +233,7 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
             (SIDE_BY_SIDE.changed(p_rows=1), Loops.ROWS, 1),
             (SIDE_BY_SIDE.changed(c_space=(8,), c_rows=1), Loops.ROWS, 1),
             (SIDE_BY_SIDE.changed(c_space=(9, 16), p_space=(8, 16)), Loops.ROWS, 0),
+            (SIDE_BY_SIDE.changed(p_space=(8,), p_rows=1), Loops.ROWS, 1),
             (SIDE_BY_SIDE.changed(c_pieces=2), Loops.ROWS, 0),
             (SIDE_BY_SIDE.changed(p_pieces=2), Loops.ROWS, 0),
         )
@@ -251,6 +257,7 @@ REFUSED: Mapping[int, list[Case]] = {
         GATE.changed(c_factors=frozenset({X, MORE, GIVEN})),
         GATE.changed(c_reads={**GATE.consumer.reads, GIVEN: access(Order.BROADCAST)}),
         GATE.with_value(RESULT, Value((16, 8))),
+        GATE.with_value(GIVEN, Value((16, 8))),
     ],
     8: [
         GATE.changed(p_factors=frozenset({WEIGHT})),
@@ -269,7 +276,7 @@ REFUSED: Mapping[int, list[Case]] = {
     ],
     12: [EPILOGUE.changed(c_loops=Loops.ROWS)],
     13: [EPILOGUE.changed(c_pieces=2)],
-    14: [EPILOGUE.changed(c_reads={GIVEN: access(Order.BROADCAST)})],
+    14: [EPILOGUE.changed(c_reads={GIVEN: access(order)}) for order in (Order.BROADCAST, Order.LINES)],
     15: [
         EPILOGUE.changed(c_reads={GIVEN: SAME, OTHER: ROW, SECOND: SAME}),
         EPILOGUE.changed(c_reads={GIVEN: SAME, OTHER: access(Order.LINES)}),
@@ -300,6 +307,7 @@ REFUSED: Mapping[int, list[Case]] = {
         OF_BYTES.changed(p_reads={X: ROW}),
         OF_BYTES.changed(p_reads={X: ROW, SECOND: access(Order.BROADCAST)}),
         OF_BYTES.with_value(X, Value((8, 1))),
+        OF_BYTES.with_value(X, Value((8, 17))),
     ],
     25: [
         PROLOGUE.changed(p_reads={X: access(Order.MOVED)}),
@@ -346,6 +354,7 @@ REFUSED: Mapping[int, list[Case]] = {
         BESIDE.changed(c_factors=frozenset({MORE})),
         BESIDE.changed(c_reads={X: access(Order.MOVED, 0), MORE: SAME}),
         BESIDE.changed(c_reads={X: access(Order.LINES, 1), MORE: SAME}),
+        BESIDE.changed(p_reads={X: access(Order.MOVED, 0), WEIGHT: SAME}),
     ],
     38: [BESIDE.changed(p_loops=Loops.WINDOWS), BESIDE.changed(c_loops=Loops.WINDOWS)],
     51: [
@@ -452,6 +461,42 @@ def test_what_the_only_way_refuses_is_refused(number: int) -> None:
     )
 
 
+IN_ROWS = GATE.changed(p_rows=1, c_rows=1)
+OWN = Join(frozenset(), Loops.MAP, OWN_ACCESS, SPACE, 2)
+MOVED_INTO_STRIPS = INTO_PRODUCT.changed(p_loops=Loops.MAP, c_loops=Loops.STRIPS)
+
+
+@pytest.mark.parametrize(
+    ("case", "first", "second"),
+    [
+        (IN_ROWS, "gate", "in strips"),
+        (EPILOGUE.changed(p_rows=1), "epilogue", "in strips"),
+        (MOVED_INTO_STRIPS, "prologue", "in strips"),
+        (POINT_BY_POINT.changed(kept=frozenset()), "point by point", "in place"),
+        (IN_PLACE.changed(c_reads={GIVEN: access(Order.LINES, 1)}), "in place", "in step"),
+    ],
+)
+def test_of_two_ways_forms_go_the_first(case: Case, first: str, second: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    joins: list[Join | Reason] = []
+    for name in (first, second):
+        assert refusing(BY_NAME[name], case, monkeypatch) == []
+        with monkeypatch.context() as patch:
+            patch.setattr("fuse_dialect.loops.law._WAYS_OF", _Only(BY_NAME[name]))
+            joins.append(case.judged())
+    assert joins[0] != joins[1]
+    assert case.judged() == joins[0]
+
+
+def test_siblings_pass_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Pair] = []
+    looked = Row(1, "somebody looks", lambda pair: not asked.append(pair), Reason.LOOPS_DIFFER)
+    monkeypatch.setattr("fuse_dialect.loops.law._SIBLINGS", (Way("looked at", (looked,), lambda pair: OWN),))
+    assert SIDE_BY_SIDE.judged() is OWN
+    (pair,) = asked
+    assert pair[:-1] == (SIDE_BY_SIDE.producer, SIDE_BY_SIDE.consumer, (), OWN_ACCESS, frozenset({GIVEN}), ())
+    assert pair.places(GIVEN) == 0
+
+
 @pytest.mark.parametrize("case", [POINT_BY_POINT, ROWS, GATE, EPILOGUE, PROLOGUE, BESIDE, SIDE_BY_SIDE])
 def test_what_has_no_loops_joins_nothing(case: Case) -> None:
     for changed in (case.changed(p_loops=Loops.UNKNOWN), case.changed(c_loops=Loops.UNKNOWN)):
@@ -504,6 +549,20 @@ def test_numbers_are_limits_that_are_kept() -> None:
     assert is_one_space((2, 3), (2, 3))
     assert is_one_space((2, 3), ())
     assert not is_one_space((), (2, 3))
+
+
+def test_a_reshape_keeps_axes() -> None:
+    assert keeps_axes((6, 4, 8), (24, 8)) is True
+    assert keeps_axes((24, 8), (3, 8, 2, 4)) is True
+    assert keeps_axes((24, 8), (12, 2, 8)) is False
+    assert keeps_axes((6, 8), (4, 12)) is False
+    # An axis of one is none, and of open sizes or of nothing nothing is asked.
+    assert keeps_axes((1, 6, 8), (6, 1, 8)) is True
+    assert keeps_axes((6, 1, 8), (48, 1)) is True
+    assert keeps_axes(("n", 6, 8), (6, "n", 8)) is True
+    assert keeps_axes(("n", 8), (4, 8)) is True
+    assert keeps_axes((8,), (4, 8)) is True
+    assert keeps_axes((0, 8), (8, 0)) is True
 
 
 def test_a_body_in_place_reads_what_it_needs_there() -> None:

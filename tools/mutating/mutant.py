@@ -59,7 +59,9 @@ def mutants_of(table: Mapping[str, str], whole: Iterable[str] = ()) -> Iterator[
                     yield Mutant(module, function, rule, int(word))
     for module in whole:
         every = _places(Mutant(module, "", "", 0).file).values()
-        yield from (Mutant(module, at.function, at.rule, at.number) for at in every if at.rule in WHOLE_MODULES)
+        # Elements of tables, such as rows that all must hold, stand in no order; where they do, tests say so.
+        found = (at for at in every if at.rule in WHOLE_MODULES and (at.function, at.rule) != ("<module>", "swap"))
+        yield from (Mutant(module, at.function, at.rule, at.number) for at in found)
 
 
 @cache

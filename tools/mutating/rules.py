@@ -207,6 +207,8 @@ def _drop_line(node: ast.AST) -> Iterator[Change]:
 def _swap(node: ast.AST) -> Iterator[Change]:
     """Exchange neighbours: arguments, elements, operands, the two sides of a choice."""
     match node:
+        case ast.Call(func=ast.Name(id="min" | "max")):
+            return  # the same in any order
         case ast.Call():
             for args in _exchanged(node.args):
                 yield node, ast.unparse(ast.Call(node.func, args, node.keywords))

@@ -12,7 +12,7 @@ _FUSE = "tests/transforms/test_fuse_ops.py"
 _OUTLINING = "tests/transforms/test_outlining_details.py"
 _PLAN = "tests/fusion/test_plan_details.py"
 _BY_COST = "tests/transforms/test_fuse_by_cost.py"
-_LAW = "tests/loops/test_law.py"
+_LAW, _JOINS = "tests/loops/test_law.py", "tests/loops/test_joins.py"
 _COST, _ASSIGNMENT = "tests/fusion/test_cost.py", "tests/fusion/test_assignment.py"
 
 _PASSES = (
@@ -104,6 +104,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     ),
     "fuse_dialect.loops": (
         _LAW,
+        _JOINS,
         "tests/loops/test_choosing.py",
         "tests/backends/test_kernel_memory.py",
         "tests/loops/test_details.py",
@@ -142,6 +143,8 @@ FIRST: Mapping[str, str] = {
     "fuse_dialect.cost": _BY_COST,
     "fuse_dialect.loops.law": _LAW,
     "fuse_dialect.loops.bounds": _LAW,
+    "fuse_dialect.loops.pairs": _JOINS,
+    "fuse_dialect.loops.joins": _JOINS,
     "fuse_dialect.loops.local_places": "tests/backends/test_kernel_memory.py",
     "fuse_dialect.loops.choosing": "tests/loops/test_choosing.py",
     "fuse_dialect.backends.runtime.flow": "tests/backends/test_native_loops.py",

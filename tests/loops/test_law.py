@@ -487,6 +487,11 @@ def test_of_two_ways_forms_go_the_first(case: Case, first: str, second: str, mon
     assert case.judged() == joins[0]
 
 
+def test_siblings_of_one_point_have_no_rows_in_step() -> None:
+    points = SIDE_BY_SIDE.changed(p_space=(), p_rows=0, c_space=(), c_rows=0)
+    assert points.judged() == Join(frozenset({GIVEN}), Loops.ROWS, OWN_ACCESS, (), 0, are_siblings=True)
+
+
 def test_siblings_pass_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Pair] = []
     looked = Row(1, "somebody looks", lambda pair: not asked.append(pair), Reason.LOOPS_DIFFER)
@@ -559,6 +564,7 @@ def test_a_reshape_keeps_axes() -> None:
     # An axis of one is none, and of open sizes or of nothing nothing is asked.
     assert keeps_axes((1, 6, 8), (6, 1, 8)) is True
     assert keeps_axes((6, 1, 8), (48, 1)) is True
+    assert keeps_axes((1, 6), (2, 1, 3)) is True
     assert keeps_axes(("n", 6, 8), (6, "n", 8)) is True
     assert keeps_axes(("n", 8), (4, 8)) is True
     assert keeps_axes((8,), (4, 8)) is True

@@ -8,7 +8,8 @@
 5. A few lines of lanes at a time are computed in the whole image, so that rows stay in the first cache until the next
    row of windows reads them: where the image comes from a cache itself, or arithmetic takes longer than reading it.
 6. Where lanes are no multiple of a vector, the last vector ends at the last lane and computes some lanes again: there
-   is no mask, and no code of its own. Not where parts share the lanes, so that no two store to one.
+   is no mask, and no code of its own. Not where parts share the lanes, so that no two store to one. Without masks a
+   vector has no more lanes than there are, for a part of one would be computed lane by lane.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from fuse_dialect.loops import tiling
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.program import LoopProgram, Reduction
 from fuse_dialect.loops.windowing import OpenEnd, Windowing
-from fuse_dialect.machines.machine import Machine
+from fuse_dialect.machines.machine import Machine, Unit
 
 _UNROLLED_TAPS = 12
 """Most taps that are written out."""
@@ -124,7 +125,9 @@ def window_plan(program: LoopProgram, windowing: Windowing, machine: Machine) ->
     """What to do about windows."""
     stage = windowing.stage
     assert stage.reduction is not None
-    lanes = machine.lanes(element_bytes(stage.reduction.start.element))
+    lanes, count = machine.lanes(element_bytes(stage.reduction.start.element)), stage.axes[windowing.lane_axis].size
+    if isinstance(count, int) and Unit.MASKS not in machine.units:
+        lanes = min(lanes, 1 << max(count, 1).bit_length() - 1)  # (6)
     taps = list(windowing.taps)
     unrolled: list[int] = []
     # (1) Inner taps are written out, so that LLVM sees which of their reads are the same.
@@ -138,8 +141,8 @@ def window_plan(program: LoopProgram, windowing: Windowing, machine: Machine) ->
         most = machine.registers // 2 - 1
         # What is left of an unknown number is computed one by one.
         tile = max(1, tiling.even_part(size - whole[0], most)) if isinstance(size, int) else min(most, _OPEN_TILE)
-    if isinstance(size := stage.axes[windowing.lane_axis].size, int):
-        vectors = max(1, min(vectors, size // lanes))
+    if isinstance(count, int):
+        vectors = max(1, min(vectors, count // lanes))
     return WindowPlan(program, windowing, machine, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole)
 
 

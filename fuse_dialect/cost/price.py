@@ -116,7 +116,7 @@ class Prices:
         flops = self.number(facts.flops[node])
         storing = self.storing(form.gives)
         own = 0.0 if is_product else (flops if work is None else self.number(work)) / self.rates.vectors
-        products = flops / self.rates.products if is_product else 0.0
+        products = flops / (self.rates.products * form.speed) if is_product else 0.0
         times = Times(self.rates.call, sum(reading.values()) + storing, own + products, 0.0)
         return Price(reading, storing, times.moving, own, products, 0.0, 0.0, 0.0 if form.is_view else times.total())
 
@@ -132,7 +132,7 @@ class Prices:
                 reading[value] = one[value]
             else:
                 reading[value] = max(one[value], other[value])
-        products = first.price.products + second.price.products
+        products = self._products(first, join) + self._products(second, join)
         seconds = 0.0 if form.is_view else times.total()
         storing = self.storing(form.gives)
         return Price(
@@ -166,10 +166,14 @@ class Prices:
         if work and join.is_in_place and join.access.repeats > 1:
             # What stands in the place where it is read runs as often as it is read.
             work *= join.access.repeats
-        work = work + other.work + one.products + other.products
+        work = work + other.work + self._products(first, join) + self._products(second, join)
         if first.has_copies and second.has_copies:
             work -= self._work_of(first.members & second.members)
         return Times(self.rates.call, moving, work, between, apart)
+
+    def _products(self, draft: Draft, join: Join) -> float:
+        """Seconds of the products of one of two that join: strips multiply by vectors, whatever did before."""
+        return draft.price.products * draft.form.speed if join.loops is Loops.STRIPS else draft.price.products
 
     def _moved(self, first: Draft, second: Draft, join: Join) -> float:
         """Seconds of reading and storing what the kernel of both does."""

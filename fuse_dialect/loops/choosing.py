@@ -9,7 +9,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from fuse_dialect.counts import product
 from fuse_dialect.loops.bounds import may_be_gated
@@ -34,11 +34,11 @@ from fuse_dialect.loops.program import Apply, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.loops.schedule import Schedule
 from fuse_dialect.loops.scheduling import plain_schedule, schedule
 from fuse_dialect.loops.strip_schedule import Strips, strips_of
-from fuse_dialect.loops.tiling import needs_tiles
+from fuse_dialect.loops.tiling import needs_tiles, unit_of_tiles
 from fuse_dialect.loops.window_schedule import WindowPlan, window_plan
 from fuse_dialect.loops.windowing import windowing_of, with_packed_constants
 from fuse_dialect.loops.winograd_schedule import WinogradPlan
-from fuse_dialect.machines.machine import Machine, Unit
+from fuse_dialect.machines.machine import TILES, Machine, Unit
 
 _Constants: TypeAlias = frozenset[int]
 
@@ -136,6 +136,36 @@ def _loops(plan: Schedule, machine: Machine) -> LoopNests | Refusal:
     if isinstance(places, Refusal):
         return places
     return unsorted(plan) or LoopNests(plan, places, nest_forms(plan, places, machine))
+
+
+def tile_unit(program: LoopProgram, machine: Machine, constants: frozenset[int] = frozenset()) -> Unit:
+    """The unit that multiplies tiles in the kernel of a program; none where it is of another family."""
+    if not machine.units & TILES or any(not is_known(buffer.element) for buffer in program.buffers):
+        return Unit.NONE
+    if _unknown_functions(program):
+        return Unit.NONE
+    sums = _tiles(for_machine(program, machine), machine, constants)
+    plans = [] if sums is None else [stage.plan for stage in sums.stages if _has_tiles(stage.plan)]
+    return unit_of_tiles(plans[0].contraction.product) if plans else Unit.NONE
+
+
+def _has_tiles(plan: StagePlan) -> TypeGuard[Matrices | ConvolutionPlan]:
+    return isinstance(plan, Matrices | ConvolutionPlan) and plan.has_tiles
+
+
+def _tiles(program: LoopProgram, machine: Machine, constants: _Constants) -> Sums | None:
+    """Sums of which some are products of tiles."""
+    if not machine.units & TILES:
+        return None
+    sums = _sums(program, machine, constants)
+    return sums if sums is not None and any(_has_tiles(stage.plan) for stage in sums.stages) else None
+
+
+def _contraction(program: LoopProgram, machine: Machine, constants: _Constants) -> Sums | None:
+    """Sums without tiles, whatever the machine has."""
+    if machine.units & TILES:
+        machine = replace(machine, units=machine.units & ~TILES, emulated=Unit.NONE)
+    return _sums(program, machine, constants)
 
 
 def _sums(program: LoopProgram, machine: Machine, constants: _Constants) -> Sums | None:
@@ -268,4 +298,11 @@ def _arguments(program: LoopProgram) -> list[str]:
 
 
 _Form: TypeAlias = Callable[[LoopProgram, Machine, _Constants], LoopNests | Sums | Strips | Refusal | None]
-_FORMS: Mapping[str, _Form] = {"contraction": _sums, "map": _map, "strips": _strips, "rows": _rows, "generic": _generic}
+_FORMS: Mapping[str, _Form] = {
+    "tiles": _tiles,
+    "contraction": _contraction,
+    "map": _map,
+    "strips": _strips,
+    "rows": _rows,
+    "generic": _generic,
+}

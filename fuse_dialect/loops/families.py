@@ -1,9 +1,10 @@
 """The families of native kernels: their names, their order, and what it means that a plan counts on one."""
 
-FAMILIES = ("contraction", "map", "strips", "rows", "generic")
+FAMILIES = ("tiles", "contraction", "map", "strips", "rows", "generic")
 """Families of kernels by the names that reports use, in the order in which they are tried:
 
-- `contraction`: sums of products, and windows, in tiles of results that stay in registers;
+- `tiles`: a contraction some of whose products are those of the processor's registers for tiles (AMX);
+- `contraction`: sums of products, and windows, in tiles of results that stay in vector registers;
 - `map`: every stage computes its elements one by one, none combines values;
 - `strips`: products and what lies between them, some rows at a time: attention is one kernel;
 - `rows`: reductions with whatever they read and whatever reads them; a softmax or a layer norm is one kernel;

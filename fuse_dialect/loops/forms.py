@@ -132,6 +132,8 @@ class Form(NamedTuple):
     pass, or strips that have such rows (`one_pass`)."""
     scales: bool = False
     """Whether it multiplies a value by a number, which moves behind any sum."""
+    speed: float = 1.0
+    """How many times as fast as one of f32 a product in it is: more than 1 on tiles (`Machine.speed_of`)."""
 
     @property
     def family(self) -> str:

@@ -61,6 +61,8 @@ def joined(first: Form, second: Form, join: Join) -> Form:
         first.is_apart or second.is_apart or join.is_one_after_other,
         first.finds_faults or second.finds_faults,
         _splits(first, second, join),
+        # Strips multiply by vectors.
+        speed=1.0 if join.loops is Loops.STRIPS else max(first.speed, second.speed),
     )
 
 

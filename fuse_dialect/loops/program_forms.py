@@ -5,7 +5,7 @@ from math import prod
 
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.loops.bodies import cost
-from fuse_dialect.loops.choosing import has_sums
+from fuse_dialect.loops.choosing import has_sums, tile_unit
 from fuse_dialect.loops.contraction import Contraction, as_matrices, contraction_of, rows_of_product
 from fuse_dialect.loops.contraction_schedule import has_few_rows
 from fuse_dialect.loops.elements import element_bytes
@@ -80,6 +80,7 @@ def form_of_program(
         finds_faults=program.finds_faults,
         splits=loops is Loops.ROWS and splits_before_product(program, stages, rows),
         scales=loops is Loops.MAP and _scales(stages, buffers),
+        speed=machine.speed_of(tile_unit(program, machine, constants)) if loops in ANCHORS else 1.0,
     )
     return OperatorForm(form, Count() if is_free else work)
 

@@ -67,9 +67,14 @@ def fills_tiles(machine: Machine, product: str, lanes: int, rows: int | None) ->
         lanes: Elements of a vector, which are to be the columns of a tile.
         rows: Number of rows; `None` if it is not known.
     """
-    unit = _TILE_UNITS.get(product, Unit.NONE)
+    unit = unit_of_tiles(product)
     has_unit = unit is not Unit.NONE and unit in machine.units and lanes == TILE_ROWS
     return has_unit and (rows is None or rows >= TILE_ROWS)
+
+
+def unit_of_tiles(product: str) -> Unit:
+    """The unit that multiplies tiles by a function of two factors; none if there is none."""
+    return _TILE_UNITS.get(product, Unit.NONE)
 
 
 def needs_tiles(product: str) -> bool:

@@ -123,11 +123,23 @@ def test_a_constant_that_several_stages_read_is_not_packed() -> None:
 
 def test_families_may_be_left_out() -> None:
     machine = named("haswell").machine
-    for families in (("generic",), ("rows", "generic"), FAMILIES):
+    for families in (("generic",), ("rows", "generic"), FAMILIES[1:]):
         chosen = choose(program_of(PRODUCT), machine, families=families)
         assert isinstance(chosen, KernelSchedule)
         assert chosen.family == families[0]
     assert isinstance(choose(program_of(MAP), machine, families=("rows",)), Refusal)
+
+
+def test_tiles_are_a_family_where_the_processor_has_them() -> None:
+    program = program_of(PRODUCT.replace("f32", "bf16"))
+    for name, families, family in (
+        ("sapphirerapids", FAMILIES, "tiles"),
+        ("sapphirerapids", FAMILIES[1:], "contraction"),
+        ("icelake-server", FAMILIES, "contraction"),
+    ):
+        chosen = choose(program, named(name).machine, frozenset({1}), families)
+        assert isinstance(chosen, KernelSchedule)
+        assert chosen.family == family
 
 
 def test_what_has_no_kernel_says_why() -> None:

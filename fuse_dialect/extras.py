@@ -6,10 +6,7 @@ installed anew from its folder, and a package from an index by its name, which n
 
 import json
 import os
-from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, cast
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 _NAME = "fuse_dialect"
 EXTRA_OF = {
@@ -37,6 +34,11 @@ def install_hint(extra: str) -> str:
 
 def _requirement(extra: str) -> str:
     """What pip calls this copy, with an extra."""
+    # These load modules of the network, and only an error needs them.
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
     try:
         text = distribution(_NAME).read_text("direct_url.json")
     except PackageNotFoundError:

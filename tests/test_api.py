@@ -385,3 +385,27 @@ def test_wrong_options_are_refused_before_the_model_is_read(options: dict[str, A
 def test_options_of_the_api_are_those_of_the_pass():
     own = {"rules"}  # what text cannot say
     assert set(OptionNames.__annotations__) == {each.name for each in fields(FuseOptions)} | own
+
+
+NEEDLESS = (
+    "argparse", "asyncio", "email.mime", "html", "http", "ssl", "statistics", "unittest", "urllib.request", "scipy",
+    "fuse_dialect.templates", "fuse_dialect.backends.libraries", "fuse_dialect.backends.llvm.contractions",
+    "fuse_dialect.backends.llvm.sorting", "fuse_dialect.backends.llvm.strips", "fuse_dialect.backends.runtime.report",
+    "fuse_dialect.backends.runtime.roofline", "fuse_dialect.frontends.onnx", "fuse_dialect.frontends.stablehlo",
+    "fuse_dialect.hardware", "fuse_dialect.pictures", "fuse_dialect.remarks", "fuse_dialect.targets", "onnx", "torch",
+)  # fmt: skip
+"""Modules that one small kernel needs nothing of."""
+
+
+def test_a_small_program_imports_nothing_that_it_does_not_need() -> None:
+    pytest.importorskip("llvmlite")
+    op = "%y = fuse.exp %x : tensor<8xf32> return %y : tensor<8xf32>"
+    text = f"func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {{ {op} }}"
+    code = f"""
+import sys
+import fuse_dialect as fd
+fd.compile(fd.parse({text!r}), cache=False)
+print([name for name in {NEEDLESS!r} if name in sys.modules])
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -46,7 +46,7 @@ def test_the_hint_is_for_this_copy(origin: Any, hint: str, monkeypatch: pytest.M
     def found(name: str) -> Distribution:
         return Distribution(origin)
 
-    monkeypatch.setattr(extras, "distribution", found)
+    monkeypatch.setattr("importlib.metadata.distribution", found)
     assert install_hint("onnx") == f"pip install {hint}"
 
 
@@ -56,7 +56,7 @@ def test_a_clone_that_nobody_has_installed_is_installed_from_its_folder(
     def missing(name: str) -> Distribution:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(extras, "distribution", missing)
+    monkeypatch.setattr("importlib.metadata.distribution", missing)
     monkeypatch.setattr(extras, "__file__", str(tmp_path / "fuse_dialect" / "extras.py"))
     assert install_hint("native") == 'pip install "fuse_dialect[native]"'
     (tmp_path / "pyproject.toml").touch()

@@ -20,7 +20,7 @@ from networks.graph_families import FAMILIES, program
 from xdsl.context import Context
 from xdsl.dialects import func
 
-from fuse_dialect.dialect.ops.hardware import hardware_op
+from fuse_dialect.dialect.hardware_templates import hardware_op
 from fuse_dialect.hardware.block_graph import build_hardware_graph
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.templates.plan import plan_hardware

@@ -10,8 +10,6 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 
 from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.cutting import cut_primitives
-from fuse_dialect.backends.libraries.fourier import transform_of
-from fuse_dialect.backends.libraries.kernel import library_kernel
 from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.progress import Progress, WatchedRequests
 from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants, let_go_of_constants
@@ -273,6 +271,9 @@ def _of_library(engine: Backend, primitive: Primitive, reason: str, limits: Limi
     """What has no loops: a native function around a library, a call of one, or its NumPy meaning."""
     if engine.name == "numpy" or primitive.unread:
         return Compiled(primitive, None, None, reason, limits)
+    from fuse_dialect.backends.libraries.fourier import transform_of
+    from fuse_dialect.backends.libraries.kernel import library_kernel
+
     # Machine code is there with this backend alone.
     kernel = library_kernel(primitive.function) if engine.name == "llvm" else None
     if kernel is not None:

@@ -20,7 +20,8 @@ from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
 from fuse_dialect.dialect.errors import OpError
-from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE, HardwareOp, read_template
+from fuse_dialect.dialect.hardware_templates import read_template
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE, HardwareOp
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.estimate import Costs
 from fuse_dialect.hardware.template_file import known_templates

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.errors import OpError
-from fuse_dialect.dialect.ops.hardware import HardwareOp, hardware_op, read_template
+from fuse_dialect.dialect.hardware_templates import hardware_op, read_template
+from fuse_dialect.dialect.ops.hardware import HardwareOp
 from fuse_dialect.hardware.template_file import find_template
 
 

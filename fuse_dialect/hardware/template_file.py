@@ -10,7 +10,8 @@ from xdsl.utils.exceptions import DiagnosticException, PassFailedException
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.errors import OpError, TemplateError
 from fuse_dialect.dialect.fuse import ALL_OPS, Fuse
-from fuse_dialect.dialect.ops.hardware import HardwareOp, read_template, template_problem
+from fuse_dialect.dialect.hardware_templates import read_template, template_problem
+from fuse_dialect.dialect.ops.hardware import HardwareOp
 from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.reader import read_mlir_of_any_depth
 from fuse_dialect.fusion.kinds.foreign import known_names

@@ -31,7 +31,6 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.machines.description import with_rates
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.machines.names import find_machine
 from fuse_dialect.transforms.layouts.choice import LayoutPlan, choose_layouts
@@ -92,6 +91,9 @@ class ConvertLayoutPass(ModulePass):
         ]
         if not tops:
             return {}  # no machine is asked for
+        # The reader of descriptions: a module without images needs none.
+        from fuse_dialect.machines.description import with_rates
+
         machine = find_machine(self.machine) if self.machine or self.target is None else self.target
         costs = LayoutCosts(with_rates(machine))
         return {top: choose_layouts(top, self.layout, costs) for top in tops}

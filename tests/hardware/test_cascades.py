@@ -10,7 +10,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
-from fuse_dialect.dialect.ops.hardware import HardwareOp, hardware_op, read_template
+from fuse_dialect.dialect.hardware_templates import hardware_op, read_template
+from fuse_dialect.dialect.ops.hardware import HardwareOp
 from fuse_dialect.frontends.mlir.reader import context
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.hardware.hardware_report import estimate_of, report_lines, report_object

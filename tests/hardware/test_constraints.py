@@ -5,7 +5,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.ops.hardware import REASON_ATTRIBUTE, UNIT_ATTRIBUTE, hardware_op
+from fuse_dialect.dialect.hardware_templates import hardware_op
+from fuse_dialect.dialect.ops.hardware import REASON_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.hardware import support
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass

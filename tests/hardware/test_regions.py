@@ -12,13 +12,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.utils.exceptions import VerifyException
 
 import fuse_dialect as fd
-from fuse_dialect.dialect.ops.hardware import (
-    HARDWARE_ATTRIBUTE,
-    REASON_ATTRIBUTE,
-    HardwareOp,
-    hardware_op,
-    read_template,
-)
+from fuse_dialect.dialect.hardware_templates import hardware_op, read_template
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, HardwareOp
 from fuse_dialect.frontends.mlir.reader import context
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.hardware.hardware_dot import HardwareDotTarget

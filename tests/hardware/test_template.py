@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import fuse_dialect.templates.shipped
-from fuse_dialect.dialect.ops.hardware import hardware_op, read_template
+from fuse_dialect.dialect.hardware_templates import hardware_op, read_template
 from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.templates.support_table import support_table
 from fuse_dialect.templates.template import (

@@ -17,12 +17,13 @@ from xdsl.ir import SSAValue
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.hardware_templates import hardware_op
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.activation import ReluOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, MultiplyOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.convolution import Conv2dOp, Conv2dTransposeOp
-from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, TILE_ATTRIBUTE, hardware_op
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, TILE_ATTRIBUTE
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp, TransposeOp
 from fuse_dialect.dialect.ops.pooling import AvgPool2dOp, MaxPool2dOp

@@ -22,8 +22,9 @@ from xdsl.ir import Operation, OpResult
 
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.hardware_templates import hardware_op
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE, hardware_op
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.ssa import check_ssa_order

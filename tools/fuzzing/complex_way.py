@@ -98,10 +98,12 @@ class Writer:
     def fresh(self, shape: Sequence[int], *, is_real: bool = False) -> Known:
         """A new argument; some numbers are 0, real or imaginary, some small or large."""
         scale = self.random.choice((1.0, 1.0, 1.0, 1e-3, 30.0))
-        x = self.numbers.normal(size=shape) * scale
-        y = self.numbers.normal(size=shape) * scale
-        for part in (x, y):
-            part[self.numbers.random(shape) < self.random.choice((0.0, 0.0, 0.2))] = 0.0
+
+        def part() -> Array:
+            is_zero = self.numbers.random(shape) < self.random.choice((0.0, 0.0, 0.2))
+            return np.where(is_zero, 0.0, self.numbers.normal(size=shape) * scale)
+
+        x, y = part(), part()
         array = x.astype(self.dtype) if is_real else self.rounded(x + 1j * y)
         known = Known(f"%a{len(self.arguments)}", array, [array] * _RUNS)
         self.arguments.append(known)

@@ -14,7 +14,6 @@ from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
 from fuse_dialect.backends.llvm.nest_code import Row
 from fuse_dialect.backends.llvm.nests import write_nest
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.llvm.sorting import write_order
 from fuse_dialect.loops.grouping import is_order
 from fuse_dialect.loops.local_places import LocalPlaces
 from fuse_dialect.loops.loop_nests import LoopNests
@@ -129,4 +128,9 @@ def _row_env(frame: Frame, rows: Sequence[LoopAxis], row: Value) -> dict[int, Va
 def _write_row(frame: Frame, placed: _PlacedPhase, env: dict[int, Value], bounds: tuple[Value, Value] | None) -> None:
     row = Row(frame, env, placed.phase.row_axes, placed.places.of_a_row, {}, bounds, placed.limits)
     for nest, form in zip(placed.phase.nests, placed.forms, strict=True):
-        (write_order if is_order(nest.stages[0]) else write_nest)(nest, form, row)
+        if is_order(nest.stages[0]):
+            from fuse_dialect.backends.llvm.sorting import write_order
+
+            write_order(nest, form, row)
+        else:
+            write_nest(nest, form, row)

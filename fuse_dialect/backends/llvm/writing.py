@@ -1,10 +1,11 @@
-"""Kernels as text of LLVM IR: what was chosen is written, and nothing is decided."""
+"""Kernels as text of LLVM IR: what was chosen is written, and nothing is decided.
+
+What writes a family is imported when a kernel is of it: most programs have few.
+"""
 
 from fuse_dialect.backends.assembler.builder import Module
-from fuse_dialect.backends.llvm.contractions.stages import write_sums
 from fuse_dialect.backends.llvm.phases import write_loops
 from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
-from fuse_dialect.backends.llvm.strips import write_strips
 from fuse_dialect.checked import checks_plans
 from fuse_dialect.loops.kernel_schedule import KernelSchedule
 from fuse_dialect.loops.loop_nests import LoopNests
@@ -35,6 +36,10 @@ def write(schedule: KernelSchedule, machine: Machine, module: Module, symbol: st
                 check_kernel_memory(loops.schedule, loops.places)
             write_loops(request, loops)
         case Strips() as strips:
+            from fuse_dialect.backends.llvm.strips import write_strips
+
             write_strips(request, strips)
         case sums:
+            from fuse_dialect.backends.llvm.contractions.stages import write_sums
+
             write_sums(request, sums)

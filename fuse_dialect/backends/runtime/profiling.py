@@ -3,21 +3,24 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fuse_dialect.analysis.anchor_sources import anchor_source
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.executable import Executable, Frame
 from fuse_dialect.backends.runtime.kernel_timing import KernelReport, KernelTiming
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.report import Profile
-from fuse_dialect.backends.runtime.roofline import Limits, machine_limits
 from fuse_dialect.backends.runtime.shapes import iterations
 from fuse_dialect.backends.runtime.stepwise import StepTimes
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.machines.machine import Machine
+
+if TYPE_CHECKING:
+    # Most programs are compiled and never measured.
+    from fuse_dialect.backends.runtime.report import Profile
+    from fuse_dialect.backends.runtime.roofline import Limits
 
 _MOST_SOURCES = 64
 """Calls of one kernel whose sources are kept."""
@@ -111,7 +114,7 @@ def profile_of(
     outputs: Sequence[Any],
     repeat: int,
     machine: Machine | None = None,
-) -> Profile:
+) -> "Profile":
     """Times of whole runs, and of every kernel in as many other runs; the first of each is left out.
 
     Args:
@@ -122,6 +125,9 @@ def profile_of(
         repeat: How many runs are measured.
         machine: What the code is made for, if that is known.
     """
+    from fuse_dialect.backends.runtime.report import Profile
+    from fuse_dialect.backends.runtime.roofline import machine_limits
+
     whole: list[float] = []
     times: dict[int, list[float]] = {}
     for _ in range(repeat + 1):
@@ -146,7 +152,7 @@ def profile_stepwise(
     run: Callable[[StepTimes], object],
     repeat: int,
     machine: Machine | None = None,
-) -> Profile:
+) -> "Profile":
     """Times of a program that runs step by step, because sizes are known only while it runs.
 
     Args:
@@ -156,6 +162,9 @@ def profile_stepwise(
         repeat: How many runs are measured.
         machine: What the code is made for, if that is known.
     """
+    from fuse_dialect.backends.runtime.report import Profile
+    from fuse_dialect.backends.runtime.roofline import machine_limits
+
     whole: list[float] = []
     times: dict[int, list[float]] = {}
     steps = StepTimes()
@@ -206,7 +215,7 @@ def _name(machine: Machine | None) -> str:
     return "" if machine is None else machine.name
 
 
-def _roofline(report: KernelReport, limits: Limits) -> float | None:
+def _roofline(report: KernelReport, limits: "Limits") -> float | None:
     if report.bytes is None or report.flops is None:
         return None
     return report.calls * max(report.bytes / limits.bytes_per_second, report.flops / limits.flops_per_second)

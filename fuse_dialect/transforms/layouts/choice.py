@@ -179,7 +179,7 @@ class _Network:
         back: dict[tuple[Permutation, int], list[int]] = defaultdict(list)
         # What a reader from outside gets transposed in any case is at hand for others.
         paid = {want.targets[0] for want in wants if want.node == node == SOURCE and want.costs[0][0]}
-        for want in wants:
+        for want in dict.fromkeys(wants):  # one who wants a value twice, or two from outside, pay once
             (both_first, reader_second), (reader_first, both_second) = want.costs
             first, second = want.targets
             if node == SOURCE:

@@ -433,6 +433,20 @@ print(json.dumps({"coverage": empty, "done": True}), flush=True)
 """
 
 
+def test_vectors_of_equal_singular_values_may_be_turned() -> None:
+    text = """func.func @main(%x: tensor<3x3xf64>) -> tensor<3x3xf64> {
+      %u, %s, %v = fuse.svd %x, full_matrices = true
+        : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<3x3xf64>)
+      func.return %v : tensor<3x3xf64>
+    }"""
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(2, 2)))[0]
+    turned = np.eye(3)
+    turned[1:, 1:] = turn
+    for values, agrees in (([5.0, 2.0, 2.0], True), ([5.0, 2.0, 1.0], False)):
+        reference = Reference(Given(parse_mlir(text), [np.diag(values)]))
+        assert (reference.mismatch([turned @ reference.outputs[0]]) is None) is agrees
+
+
 def test_programs_on_complex_numbers_meet_every_step_and_agree() -> None:
     from fuzzing.complex_way import STEPS, program_of, through_complex
 

@@ -280,17 +280,40 @@ def _stirred(random: np.random.Generator, operand: Value, units: float) -> Value
 def _with_other_vectors(
     random: np.random.Generator, op: factorizations.EighOp | factorizations.SvdOp, results: Sequence[Value]
 ) -> list[Value]:
-    """The results with other signs of vectors, and other vectors where any that are orthogonal to the rest will do."""
+    """The results with other signs of vectors, and other vectors where any that are orthogonal to the rest will do.
+
+    So it is with those of values that are equal but for rounding: any turn among them is as good.
+    """
     arrays = [np.asarray(x) for x in results]
     if isinstance(op, factorizations.EighOp):
         values, vectors = arrays
-        return [values, vectors * random.choice([-1, 1], values.shape)[..., None, :].astype(vectors.dtype)]
+        turns = _turns(random, values)
+        return [values, vectors @ turns]
     u, s, vh = arrays
-    count = s.shape[-1]
-    signs = random.choice([-1, 1], s.shape).astype(s.dtype)
-    u = np.concatenate([u[..., :count] * signs[..., None, :], _turned(random, u[..., count:])], axis=-1)
+    count, turns = s.shape[-1], _turns(random, s)
+    u = np.concatenate([u[..., :count] @ turns, _turned(random, u[..., count:])], axis=-1)
     rest = np.swapaxes(_turned(random, np.swapaxes(vh[..., count:, :], -1, -2)), -1, -2)
-    return [u, s, np.concatenate([vh[..., :count, :] * signs[..., None], rest], axis=-2)]
+    return [u, s, np.concatenate([np.swapaxes(turns, -1, -2) @ vh[..., :count, :], rest], axis=-2)]
+
+
+_EQUAL = 64.0
+"""Units of the greatest value within which two values may be one."""
+
+
+def _turns(random: np.random.Generator, values: Array) -> Array:
+    """For each list of values, which are in order, an orthogonal matrix that turns the vectors of equal ones."""
+    count = values.shape[-1]
+    turns = np.zeros((*values.shape, count), values.dtype)
+    for place in np.ndindex(values.shape[:-1]):
+        of_one = values[place]
+        most = float(np.abs(of_one).max(initial=0))
+        ends = np.flatnonzero(~(np.abs(np.diff(of_one)) <= _EQUAL * UNITS[values.dtype.name] * most)) + 1
+        for group in np.split(np.arange(count), ends):
+            turn = (
+                np.linalg.qr(random.normal(size=(len(group), len(group))))[0] if len(group) > 1 else np.eye(len(group))
+            )
+            turns[(*place, *np.ix_(group, group))] = turn * random.choice([-1, 1], len(group))
+    return turns
 
 
 def _turned(random: np.random.Generator, vectors: Array) -> Array:

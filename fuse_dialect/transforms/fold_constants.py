@@ -1,6 +1,8 @@
 """`fold-constants`: ops on constants become constants.
 
-An op of the `fuse` dialect is evaluated here, by its meaning on NumPy arrays, when
+A `fuse.where` whose condition is one truth value is what it chooses, if that has the result's type: so it is with what
+JAX asks of a routine of LAPACK that has not failed. Any other op of the `fuse` dialect is evaluated here, by its meaning
+on NumPy arrays, when
 
 1. all its operands are constants whose elements are in the module: no `dense_resource`, nothing elided;
 2. its result types are static;
@@ -32,6 +34,7 @@ from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
 from fuse_dialect.dialect.constants import constant, constant_of, with_dtype, without_repeats
 from fuse_dialect.dialect.op import Array, FuseOp, MapOp
+from fuse_dialect.dialect.ops.broadcast import WhereOp
 from fuse_dialect.dialect.ops.concatenation import SplitOp
 from fuse_dialect.dialect.ops.conversion import FullOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp
@@ -101,6 +104,10 @@ class _Folding:
         if not isinstance(op, FuseOp) or isinstance(op, StopFusionOp) or not op.operands:
             return
         operands = [constant_of(operand) for operand in op.operands]
+        if isinstance(op, WhereOp) and (chosen := _chosen(op, operands[0])) is not None:
+            self.replacement[op.results[0]] = chosen
+            self._erase(op)
+            return
         known = [operand for operand in operands if operand is not None]
         if len(known) < len(operands) or not all(_is_static(result) for result in op.results):
             return
@@ -142,12 +149,15 @@ class _Folding:
             block.insert_op_before(new, op)
             self.replacement[result] = new.result
             self.origin[new.result] = result
+        self._erase(op)
+
+    def _erase(self, op: FuseOp) -> None:
+        """Take the op away, whose users are rewired when they are visited, and constants that only it has read."""
         operands = dict.fromkeys(op.operands)
         op.detach()
         op.drop_all_references()
         for value in operands:
-            if not value.uses and not self._is_awaited(value):
-                assert isinstance(value.owner, Operation)
+            if isinstance(value.owner, arith.ConstantOp) and not value.uses and not self._is_awaited(value):
                 value.owner.detach()
                 value.owner.erase()
 
@@ -159,6 +169,14 @@ class _Folding:
             if isinstance(op, arith.ConstantOp) and not op.result.uses:
                 op.detach()
                 op.erase()
+
+
+def _chosen(op: WhereOp, condition: Array | None) -> SSAValue | None:
+    """The operand that the op gives, as a whole; not a constant, as nobody would know that it is awaited."""
+    if condition is None or not condition.size or not _is_splat(condition):
+        return None
+    value = op.operands[1 if condition.flat[0] else 2]
+    return value if value.type == op.results[0].type and not isinstance(value.owner, arith.ConstantOp) else None
 
 
 def _is_static(value: SSAValue) -> bool:

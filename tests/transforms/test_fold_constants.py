@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops.broadcast import AddOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, WhereOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.elementwise import ExpOp, NegativeOp
 from fuse_dialect.dialect.ops.layout import TransposeOp
@@ -153,3 +153,20 @@ def test_a_user_above_what_it_reads_is_rewired_too() -> None:
     fold(module)
     assert fuse_ops(module) == [add]
     assert isinstance(add.rhs.owner, arith.ConstantOp)
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_choice_by_one_truth_value_is_what_it_chooses(holds: bool) -> None:
+    type = tensor([2, 3], f32)
+    function = FuncOp("main", ([type, type, tensor([3], f32)], [type, type]))
+    x, y, row = function.body.block.args
+    condition = constant(np.broadcast_to(np.array(holds), (2, 3)))
+    choice = WhereOp(condition.result, x, y)
+    negative = NegativeOp(choice.results[0])
+    wide = WhereOp(condition.result, *((row, y) if holds else (x, row)))
+    function.body.block.add_ops([condition, choice, negative, wide, ReturnOp(negative.results[0], wide.results[0])])
+    module = ModuleOp([function])
+    fold(module)
+    # What has another shape than the result stays.
+    assert [op.name for op in fuse_ops(module)] == ["fuse.negative", "fuse.where"]
+    assert negative.operands[0] is (x if holds else y)

@@ -1,8 +1,8 @@
 """`fold-constants`: ops on constants become constants.
 
 A `fuse.where` whose condition is one truth value is what it chooses, if that has the result's type: so it is with what
-JAX asks of a routine of LAPACK that has not failed. Any other op of the `fuse` dialect is evaluated here, by its meaning
-on NumPy arrays, when
+JAX asks of a routine of LAPACK that has not failed. Any other op of the `fuse` dialect is evaluated here, by its
+meaning on NumPy arrays, when
 
 1. all its operands are constants whose elements are in the module: no `dense_resource`, nothing elided;
 2. its result types are static;

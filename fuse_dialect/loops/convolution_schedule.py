@@ -206,6 +206,8 @@ def convolution_plan(
         pitch = tiling.pitch(machine, innermost, bytes)
     strip = Strip(above.positions(pixels), positions, innermost, pitch)
     direct = _direct_place(program, convolution, machine, grid, columns)
+    if has_tiles and direct is not None and direct.strides[contraction.reduced[-1]].number != 1:
+        direct = None  # what a tile's row holds follows each other, as in a strip
     return ConvolutionPlan(
         program, convolution, machine, lanes, vectors, grid, pixels, strip, direct, packing, splits_columns, has_tiles
     )

@@ -257,6 +257,8 @@ def matrices_of(
         packing = None if expansion is None else expansion.panels
     # Of a row a tile takes a whole line, and none of it again before all other lines of the block.
     direct = _direct_place(program, contraction, machine, 1 if has_tiles else tile.rows, columns, whole_tiles)
+    if has_tiles and direct is not None and direct.strides[contraction.reduced[-1]].number != 1:
+        direct = None  # what a tile's row holds follows each other, as in copied rows
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
     lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not has_tiles else None
     block_depth = block

@@ -125,19 +125,34 @@ def test_bytes_of_equal_signs_are_multiplied_by_tiles(signs: tuple[str, str], m:
 def test_convolutions_of_bytes_are_exact(
     size: tuple[int, int], channels: int, out: int, taps: int, step: int, groups: int, pad: int
 ) -> None:
-    counts = [(each + 2 * pad - taps) // step + 1 for each in size]
+    text, arrays = _convolution(size, (channels, out), taps, step, groups, pad)
+    assert "tdpbusd" in instructions(emitted(text).ir_text)
+    for seed in range(2):
+        assert family_of_exact(text, arrays, seed) == "tiles"
+
+
+@needs_wide_vectors
+def test_numbers_of_a_row_that_lie_apart_are_copied_side_by_side() -> None:
+    # Of two groups of four channels, a window of one column: its quads are every other one.
+    text, arrays = _convolution((60, 3), (8, 32), 3, 3, 2, 0)
+    for seed in range(2):
+        assert family_of_exact(text, arrays, seed) == "tiles"
+
+
+def _convolution(
+    size: tuple[int, int], sizes: tuple[int, int], taps: int, step: int, groups: int, pad: int
+) -> tuple[str, list[Array]]:
+    """A convolution of bytes, and what it is run on."""
+    counts, (channels, out) = [(each + 2 * pad - taps) // step + 1 for each in size], sizes
     x, w = f"tensor<2x{size[0]}x{size[1]}x{channels}xui8>", f"tensor<{out}x{taps}x{taps}x{channels // groups}xi8>"
     y = f"tensor<2x{counts[0]}x{counts[1]}x{out}xi32>"
     op = CONVOLUTION.format(pad=pad, step=step, groups=groups) + f', pad_value = {77 * pad}, out_dtype = "i32"'
     text = f"func.func @main(%x: {x}, %w: {w}) -> {y} {{\n  %y = {op} : ({x}, {w}) -> {y}\n  return %y : {y}\n}}"
     random = np.random.default_rng(out)
-    arrays: list[Array] = [
+    return text, [
         random.integers(0, 255, (2, *size, channels), np.uint8, endpoint=True),
         random.integers(-128, 127, (out, taps, taps, channels // groups), np.int8, endpoint=True),
     ]
-    assert "tdpbusd" in instructions(emitted(text).ir_text)
-    for seed in range(2):
-        assert family_of_exact(text, arrays, seed) == "tiles"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,132 @@
+"""Time of matrix products in 8 bits and in bf16: with tiles, without them, and in other engines.
+
+    python tools/bench_tiles.py [--threads N] [--rows 1 16 384] [--columns 1024 4096] [--depth 1024] [--rounds N]
+
+The first of `--tiles` and `--plain` names a processor with tiles, the second the same without. A row says which family
+of kernels a product became: where this machine has no tiles, none is `tiles`, and the report says that nothing was
+measured. Products of bytes are onnxruntime's `MatMulInteger`, those of bf16 PyTorch's, where these are installed.
+Outputs of bytes are compared to the bit first. All engines run in turns, and the least time of each counts:
+on one thread that of the process.
+"""
+
+# onnxruntime and PyTorch are no dependencies of the checks, and say little about their types.
+# pyright: basic, reportMissingImports=false
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from time import perf_counter, process_time
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+from population.measuring import best_seconds
+
+import fuse_dialect as fd
+from fuse_dialect.loops.elements import dtype_named
+
+DENSE = """func.func @main(%x: X) -> Y {{
+  %w = arith.constant dense<"0x{weights}"> : W
+  %y = fuse.dense %x, %w, out_dtype = "{out}" : (X, W) -> Y
+  func.return %y : Y
+}}"""
+ELEMENTS = {"8 bits": ("ui8", "i8", "i32"), "bf16": ("bf16", "bf16", "bf16")}
+Call = Callable[[], object]
+
+
+def text_of(kind: str, x: np.ndarray, w: np.ndarray) -> str:
+    """A product whose both factors lie along the sum, the second of which is constant."""
+    head, *rest = DENSE.format(weights="WEIGHTS", out="i32" if kind == "8 bits" else "").split("WEIGHTS")
+    shapes = zip("XWY", (x.shape, w.shape, (len(x), len(w))), ELEMENTS[kind], strict=True)
+    for name, shape, element in shapes:
+        pattern, tensor = rf"\b{name}\b", f"tensor<{'x'.join(map(str, shape))}x{element}>"
+        head, *rest = (re.sub(pattern, tensor, part) for part in (head, *rest))
+    return w.tobytes().hex().join((head, *rest))
+
+
+def factors(kind: str, rows: int, columns: int, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of random numbers."""
+    random = np.random.default_rng(0)
+    if kind == "8 bits":
+        return random.integers(0, 256, (rows, depth), np.uint8), random.integers(-128, 128, (columns, depth), np.int8)
+    bf16 = dtype_named("bf16")
+    return random.standard_normal((rows, depth)).astype(bf16), random.standard_normal((columns, depth)).astype(bf16)
+
+
+def others(kind: str, x: np.ndarray, w: np.ndarray, threads: int) -> dict[str, Call]:
+    """What other engines do, by name."""
+    if kind == "8 bits" and find_spec("onnxruntime"):
+        import onnxruntime
+
+        node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            [node],
+            "product",
+            [value("x", TensorProto.UINT8, x.shape)],
+            [value("y", TensorProto.INT32, (len(x), len(w)))],
+            [numpy_helper.from_array(np.ascontiguousarray(w.T), "w")],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        return {"onnxruntime": lambda: session.run(None, {"x": x})[0]}
+    if kind == "bf16" and find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(threads)
+        a, b = (torch.from_numpy(each.view(np.int16)).view(torch.bfloat16) for each in (x, w))
+        return {"torch": lambda: torch.nn.functional.linear(a, b)}
+    return {}
+
+
+def measured(kind: str, sizes: tuple[int, int, int], cpus: Sequence[str], threads: int, rounds: int) -> list[str]:
+    """The cells of a row: what was measured, the family with tiles, and microseconds."""
+    x, w = factors(kind, *sizes)
+    module = fd.parse(text_of(kind, x, w))
+    programs = [fd.compile(module, threads=threads, target_cpu=cpu) for cpu in cpus]
+    calls: dict[str, Call] = {cpu: lambda each=each: each(x) for cpu, each in zip(cpus, programs, strict=True)}
+    calls |= others(kind, x, w, threads)
+    if kind == "8 bits":
+        expected = x.astype(np.int32) @ w.T.astype(np.int32)
+        for name, call in calls.items():
+            found = call()
+            np.testing.assert_array_equal(found[0] if isinstance(found, list | tuple) else found, expected, name)
+    clock = process_time if threads == 1 else perf_counter
+    turns = [[best_seconds(call, clock) for call in calls.values()] for _ in range(rounds)]
+    least = [min(column) * 1e6 for column in zip(*turns, strict=True)]
+    cells = [f"{least[0]:.0f}", f"{least[1]:.0f}", f"{least[0] / least[1]:.2f}"]
+    cells += [f"{name} {us:.0f}, {least[0] / us:.2f}" for name, us in list(zip(calls, least, strict=True))[2:]] or ["-"]
+    return [kind, "x".join(map(str, sizes)), programs[0].kernels[0].family, *cells]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=1, help="of each engine (default: %(default)s)")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1, 16, 384], help="default: 1 16 384")
+    parser.add_argument("--columns", type=int, nargs="+", default=[1024, 4096], help="default: 1024 4096")
+    parser.add_argument("--depth", type=int, default=1024, help="points of the sum (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each engine (default: %(default)s)")
+    parser.add_argument("--tiles", default="native", help="processor with tiles (default: %(default)s)")
+    parser.add_argument("--plain", default="icelake-server", help="the same without (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    head = ["product", "rows x columns x sum", "family", "us", f"us, {options.plain}", "ratio", "others us, ratio"]
+    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    families: set[str] = set()
+    for kind in ELEMENTS:
+        for rows in options.rows:
+            for columns in options.columns:
+                sizes, cpus = (rows, columns, options.depth), (options.tiles, options.plain)
+                cells = measured(kind, sizes, cpus, options.threads, options.rounds)
+                families.add(cells[2])
+                print(f"| {' | '.join(cells)} |", flush=True)
+    if "tiles" not in families:
+        print("\nTiles are not measured: no kernel uses them on this machine.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

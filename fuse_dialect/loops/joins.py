@@ -51,8 +51,8 @@ def joined(first: Form, second: Form, join: Join) -> Form:
         first.is_view and second.is_view,
         # In a row, pieces are stages like others.
         1 if is_row_step else first.pieces * second.pieces,
-        _passed_on(first, second, join, first.factors, second.factors, reads),
-        _passed_on(first, second, join, first.columns, second.columns, reads),
+        _passed_on(first, join, first.factors, second.factors, reads),
+        _passed_on(first, join, first.columns, second.columns, reads),
         first.has_few_rows or second.has_few_rows,
         first.is_of_bytes or second.is_of_bytes,
         first.reduces or second.reduces,
@@ -76,11 +76,9 @@ def _splits(first: Form, second: Form, join: Join) -> bool:
 
 
 def _passed_on(
-    first: Form, second: Form, join: Join, one: frozenset[int], other: frozenset[int], reads: Iterable[int]
+    first: Form, join: Join, one: frozenset[int], other: frozenset[int], reads: Iterable[int]
 ) -> frozenset[int]:
     """Which of some operands of products in both are still read; in place of what a prologue gave, what it reads."""
-    if not one and not other:
-        return one
-    is_moved = join.loops is not Loops.STRIPS or join.is_in_place
-    moved = first.reads if is_moved and not first.factors and not other.isdisjoint(first.gives) else ()
+    is_moved = join.is_in_place and not first.factors and not other.isdisjoint(first.gives)
+    moved = first.reads if is_moved else ()
     return frozenset({*one, *other, *moved}.intersection(reads))

@@ -248,7 +248,7 @@ def test_rows_of_all_that_passes_are_short() -> None:
     assert not asked(short, long)
     assert not asked(long, short)
     assert not asked(short, None)
-    assert not asked(short, short, space=("n", 16))
+    assert asked(short, short, space=("n", 16)) is False
     assert not asked(Count.of(0), Count.of(0), space=("n", 16))
 
 

@@ -10,6 +10,7 @@ from fuse_dialect.counts import Count, Size
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.loops.bounds import (
     CHEAP,
+    FEW_ROWS,
     MOST_COLUMNS,
     MOST_GATED,
     MOST_PIECES,
@@ -561,6 +562,10 @@ def test_a_reshape_keeps_axes() -> None:
     assert keeps_axes((24, 8), (3, 8, 2, 4)) is True
     assert keeps_axes((24, 8), (12, 2, 8)) is False
     assert keeps_axes((6, 8), (4, 12)) is False
+    assert keeps_axes((2, 3, 8), (6, 8)) is True
+    assert keeps_axes((24, 8), (24, 4, 2)) is True
+    assert keeps_axes((3 * FEW_ROWS, 8), (3, FEW_ROWS, 8)) is True
+    assert keeps_axes((3 * (FEW_ROWS - 1), 8), (3, FEW_ROWS - 1, 8)) is False
     # An axis of one is none, and of open sizes or of nothing nothing is asked.
     assert keeps_axes((1, 6, 8), (6, 1, 8)) is True
     assert keeps_axes((6, 1, 8), (48, 1)) is True

@@ -68,7 +68,7 @@ class C:
         ("other-truth", "C", "True", "(False)"),
         ("other-name", "f", "max", "(min)"),
         ("other-word", "C.f.inner", '"eq"', "('ne')"),
-        ("swap", "f", "max(a, 2)", "(max(2, a))"),
+        ("swap", "f", "g(each, a - 1)", "(g(a - 1, each))"),
         ("swap", "f", "max(a, 2) if b else a", "(a if b else max(a, 2))"),
         ("argument", "f", "reversed(b)", "(b)"),
         ("drop-argument", "f", "max(a, 2)", "(max(a))"),

@@ -252,9 +252,18 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.transforms.unfinished": "<module> drop-element 1",
 }
 """Each is a change of behaviour that a user could notice, and that a test must notice."""
-WHOLE: tuple[str, ...] = ("fuse_dialect.loops.law", "fuse_dialect.loops.bounds")
+WHOLE: tuple[str, ...] = tuple(f"fuse_dialect.loops.{name}" for name in ("law", "bounds", "pairs", "joins"))
 """Modules all of whose functions are changed wherever one of `rules.WHOLE_MODULES` finds a place."""
 EQUIVALENT: Mapping[str, str] = {
+    "fuse_dialect.loops.bounds:common_rows swap 0": "sizes are compared for equality, which has no order",
+    "fuse_dialect.loops.bounds:keeps_axes bound 0": "both products differ, or the loop has ended",
+    "fuse_dialect.loops.pairs:Pair.singles false 0": "the pair of the only value is the pair",
+    "fuse_dialect.loops.pairs:are_alike swap 0": "accesses are compared for equality, which has no order",
+    "fuse_dialect.loops.pairs:is_worth_repeating false 0": "saves counting places: of no work any number is cheap",
+    "fuse_dialect.loops.pairs:is_worth_repeating swap 1": "of work that is some, either is to be one at most",
+    "fuse_dialect.loops.pairs:shared_rows swap 0": "common rows are those of either with the other",
+    "fuse_dialect.loops.pairs:may_run_in_strips swap 0": "a set of loops, in any order",
+    "fuse_dialect.loops.joins:joined swap 2": "a set of loops, in any order",
     "fuse_dialect.loops.indices:remainder operand 4": "where all loops are 0 the rest is at least 0 and less than the "
     "divisor, so that its base is 0",
     "fuse_dialect.fusion.core.limits:_least_nodes_between other-name 0": "a lower bound that saves counting: a lesser "

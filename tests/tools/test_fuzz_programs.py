@@ -447,6 +447,19 @@ def test_vectors_of_equal_singular_values_may_be_turned() -> None:
         assert (reference.mismatch([turned @ reference.outputs[0]]) is None) is agrees
 
 
+@pytest.mark.parametrize("is_singular", [True, False])
+def test_the_inverse_of_a_matrix_that_is_singular_but_for_rounding_may_be_nans(is_singular: bool) -> None:
+    text = """func.func @main(%x: tensor<3x3xf64>) -> tensor<3x3xf64> {
+      %y = fuse.inverse %x : tensor<3x3xf64>
+      func.return %y : tensor<3x3xf64>
+    }"""
+    matrix = np.array([[1.1, 2.3, 3.7], [0.3, 0.7, 0.1], [1.1, 2.3, 7.4]])
+    if is_singular:
+        matrix[2] = matrix[0] + matrix[1]
+    reference = Reference(Given(parse_mlir(text), [matrix]))
+    assert (reference.mismatch([np.full((3, 3), np.nan)]) is None) is is_singular
+
+
 def test_programs_on_complex_numbers_meet_every_step_and_agree() -> None:
     from fuzzing.complex_way import STEPS, program_of, through_complex
 

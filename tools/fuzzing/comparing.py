@@ -16,6 +16,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -277,6 +278,22 @@ def _stirred(random: np.random.Generator, operand: Value, units: float) -> Value
         return (operand + random.uniform(-units, units, operand.shape) * unit * most).astype(operand.dtype)
 
 
+def _if_singular(random: np.random.Generator, matrix: Value, result: Value) -> Value:
+    """The result, half of the time with nans for a matrix that is singular but for rounding.
+
+    A pivot is 0 in one order of the operations, and a nan comes out; in another it is some units, and large numbers do.
+    No random move meets 0 itself.
+    """
+    if not isinstance(matrix, np.ndarray) or not isinstance(result, np.ndarray) or not matrix.size:
+        return result
+    wide = matrix.astype(np.float64)
+    sizes = np.linalg.svd(np.where(np.isfinite(wide), wide, 0.0), compute_uv=False)
+    is_singular = sizes[..., -1] <= _EQUAL * UNITS[matrix.dtype.name] * sizes[..., 0]
+    if random.random() < 0.5:
+        return result
+    return np.where(is_singular[..., None, None], np.asarray(np.nan, result.dtype), result)
+
+
 def _with_other_vectors(
     random: np.random.Generator, op: factorizations.EighOp | factorizations.SvdOp, results: Sequence[Value]
 ) -> list[Value]:
@@ -307,12 +324,12 @@ def _turns(random: np.random.Generator, values: Array) -> Array:
     for place in np.ndindex(values.shape[:-1]):
         of_one = values[place]
         most = float(np.abs(of_one).max(initial=0))
-        ends = np.flatnonzero(~(np.abs(np.diff(of_one)) <= _EQUAL * UNITS[values.dtype.name] * most)) + 1
-        for group in np.split(np.arange(count), ends):
-            turn = (
-                np.linalg.qr(random.normal(size=(len(group), len(group))))[0] if len(group) > 1 else np.eye(len(group))
-            )
-            turns[(*place, *np.ix_(group, group))] = turn * random.choice([-1, 1], len(group))
+        is_apart = ~(np.abs(np.diff(of_one)) <= _EQUAL * UNITS[values.dtype.name] * most)
+        ends: list[int] = (np.flatnonzero(is_apart) + 1).tolist()
+        for begin, end in pairwise([0, *ends, count]):
+            size = end - begin
+            turn = np.linalg.qr(random.normal(size=(size, size)))[0] if size > 1 else np.eye(size)
+            turns[(*place, slice(begin, end), slice(begin, end))] = turn * random.choice([-1, 1], size)
     return turns
 
 
@@ -442,6 +459,8 @@ class Reference:
             results[0] = _shifted(random, results[0], operands[0])
         if isinstance(op, factorizations.EighOp | factorizations.SvdOp):
             results = _with_other_vectors(random, op, results)
+        if isinstance(op, linear_systems.InverseOp | linear_systems.SolveOp):
+            results = [_if_singular(random, operands[0], x) for x in results]
         if type(op) in MATRICES:
             # What overflows on the way is another infinity, or a nan, in another order.
             results = [*map(partial(_overflown, random), results, evaluate(op, operands))]

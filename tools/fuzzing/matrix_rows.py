@@ -45,6 +45,9 @@ def _matrix(draft: Draft, subject: Known, *, is_square: bool) -> Known:
     array = draft.arrays.normal(size=shape) + 4 * np.eye(rows, columns)
     if is_square and draft.chance(0.5):
         array = array @ np.swapaxes(array, -1, -2)
+    if rows > 1 and columns > 1 and draft.chance(0.2):
+        # Singular, or nearly so: a row is another one, at times but for some units.
+        array[..., -1, :] = array[..., 0, :] * draft.random.choice((1.0, 1.0, 1 + 1e-6, 2.0))
     return draft.fresh(shape, element, array=array.astype(element_dtype(element)))
 
 

@@ -13,16 +13,16 @@ Other processors multiply two pairs of 16 bits. There 32 bits are a *pair*: cons
 bits, and the others, two bytes at a time, become such when they are copied for the kernel. Multiples of two suffice.
 
 Tiles multiply quads of any signs, and pairs of bf16, of which 32 bits count as an f32 that is only moved. A constant
-factor may lie otherwise: then its packing makes pairs of it.
+factor may lie otherwise: then its packing makes pairs of it. Of any other that does, each pair is two reads.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from fuse_dialect.loops.bodies import indices_of
+from fuse_dialect.loops.bodies import indices_of, moved, with_indices
 from fuse_dialect.loops.functions import DOT, FLOAT_DOT, PAIR_DOT, SIGNED_DOT, UNSIGNED_DOT
-from fuse_dialect.loops.indices import Index, Loop, axes_of, loop
+from fuse_dialect.loops.indices import Index, Loop, axes_of, loop, substituted
 from fuse_dialect.loops.program import Apply, Axis, Body, Buffer, Literal, LoopProgram, Read, Stage
 
 QUAD = 4
@@ -88,30 +88,64 @@ def in_float_pairs(program: LoopProgram, constants: frozenset[str]) -> LoopProgr
     """The program of one stage on pairs of bf16; `None` if it is no sum of products of two reads of these.
 
     One factor lies along the sum, as (2) and (3) say for pairs. The other does, too, or is constant: then its packing
-    has to put neighbours along the sum together, `Packing.apart` elements from each other.
+    has to put neighbours along the sum together, `Packing.apart` elements from each other. Else each pair is two reads.
     """
     (stage,) = program.stages
     reduction = stage.reduction
     if reduction is None or reduction.start != Literal(0.0, "f32") or reduction.combiner.value != "add":
         return None
     reads = None if stage.is_scan else _float_reads(stage.body)
-    if reads is None or _are_read_elsewhere(stage, reads):
+    if reads is None or _are_read_elsewhere(stage, reads) or not all(map(_has_zeros_around, reads)):
         return None
     shapes = {buffer.name: buffer.shape for buffer in program.buffers}
     for x, w in (reads, reads[::-1]):
         axis = next((axis for axis, each in enumerate(stage.axes) if each.is_reduced and _is_last(x, axis)), None)
         if axis is None or not _is_even(stage.axes[axis].size) or not _is_even(shapes[x.buffer][-1]):
             continue
-        pairs, place = _by_units(x, axis, PAIR), _pair_place(w, axis, shapes[w.buffer], constants)
-        if pairs is None or place is None or (pairs.otherwise is not None and pairs.otherwise.value != 0):
+        pairs = _by_units(x, axis, PAIR)
+        if pairs is None:
             continue
-        own = _by_units(w, axis, PAIR) if place == len(w.indices) - 1 else w
-        if own is None:
-            continue
-        apart = prod(size for size in shapes[w.buffer][place + 1 :] if isinstance(size, int))
-        body: Body = (_of_f32(pairs), _of_f32(own), Apply(FLOAT_DOT, (0, 1), "f32", apart))
-        return _rewritten(program, axis, body, {x.buffer: "f32", w.buffer: "f32"}, PAIR, {w.buffer: place})
+        places: dict[str, int | None] = {x.buffer: len(shapes[x.buffer]) - 1}
+        other, place, apart = (_of_f32(w),), _pair_place(w, axis, shapes[w.buffer], constants), 1
+        along = _by_units(w, axis, PAIR) if place == len(w.indices) - 1 and _is_last(w, axis) else None
+        if along is not None:
+            other = (_of_f32(along),)
+        elif place is not None and not _is_last(w, axis):
+            apart = prod(size for size in shapes[w.buffer][place + 1 :] if isinstance(size, int))
+        else:
+            other, place = _two_reads(w, axis, stage), None
+        places[w.buffer] = place
+        body: Body = (_of_f32(pairs), *(moved(each, range(1, 1 + len(other))) for each in other))
+        body = (*body, Apply(FLOAT_DOT, (0, len(body) - 1), "f32", apart))
+        elements = {x.buffer: "f32", w.buffer: "i16" if place is None else "f32"}
+        return _rewritten(program, axis, body, elements, PAIR, places)
     return None
+
+
+def _two_reads(read: Read, axis: int, stage: Stage) -> Body:
+    """The pair of two numbers that do not lie side by side, the first one in the lower bits."""
+    sizes = [each.size for each in stage.axes]
+
+    def at(number: int) -> Read:
+        values = [loop(each) if each != axis else loop(each) * PAIR + number for each in range(len(sizes))]
+        one = with_indices(read, lambda index: substituted(index, values, sizes))
+        assert isinstance(one, Read), "a read with other indices"
+        return replace(one, element="i16", otherwise=None if read.otherwise is None else Literal(0, "i16"))
+
+    return (
+        at(0),
+        at(1),
+        Apply("arith.extui", (0,), "i32"),
+        Apply("arith.extui", (1,), "i32"),
+        Literal(16, "i32"),
+        Apply("arith.shli", (3, 4), "i32"),
+        Apply("arith.ori", (2, 5), "i32"),
+        Apply("arith.bitcast", (6,), "f32"),
+    )
+
+
+def _has_zeros_around(read: Read) -> bool:
+    return read.otherwise is None or read.otherwise.value == 0
 
 
 def _float_reads(body: Body) -> tuple[Read, Read] | None:
@@ -187,13 +221,18 @@ def _rewritten(
     body: Body,
     elements: Mapping[str, str],
     unit: int,
-    places: Mapping[str, int] | None = None,
+    places: Mapping[str, int | None] | None = None,
 ) -> LoopProgram:
-    """The program with another body, whose buffers have units of elements along the last axis, or that of `places`."""
+    """The program with another body, whose buffers have units of elements along the last axis, or that of `places`.
+
+    A buffer whose place is `None` keeps its shape.
+    """
     (stage,) = program.stages
 
     def shape(buffer: Buffer) -> tuple[int | str, ...]:
         place = (places or {}).get(buffer.name, len(buffer.shape) - 1)
+        if place is None:
+            return buffer.shape
         return (*buffer.shape[:place], _divided(buffer.shape[place], unit), *buffer.shape[place + 1 :])
 
     axes = (

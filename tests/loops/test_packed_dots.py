@@ -4,9 +4,9 @@ import pytest
 from xdsl.dialects import func
 
 import fuse_dialect as fd
-from fuse_dialect.loops.functions import DOT, PAIR_DOT
+from fuse_dialect.loops.functions import DOT, FLOAT_DOT, PAIR_DOT, SIGNED_DOT, UNSIGNED_DOT
 from fuse_dialect.loops.indices import loop
-from fuse_dialect.loops.packed_dots import in_pairs, in_quads, rounds_to_bytes
+from fuse_dialect.loops.packed_dots import in_float_pairs, in_pairs, in_quads, rounds_to_bytes
 from fuse_dialect.loops.program import Apply, Literal, LoopProgram, Read
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.loops.tiling import tile_size
@@ -116,6 +116,48 @@ def test_a_constant_factor_is_pairs_of_16_bits() -> None:
     product = pairs.stages[0].body[-1]
     assert isinstance(product, Apply)
     assert product.function == PAIR_DOT
+
+
+def of_bf16(op: str, x: str, w: str) -> LoopProgram:
+    return program_of(f"""func.func @main(%x: tensor<{x}xbf16>, %w: tensor<{w}xbf16>) -> tensor<3x5xbf16> {{
+  %y = {op} : (tensor<{x}xbf16>, tensor<{w}xbf16>) -> tensor<3x5xbf16>
+  return %y : tensor<3x5xbf16>
+}}""")
+
+
+@pytest.mark.parametrize(
+    ("op", "w", "is_constant", "buffer", "apart"),
+    [
+        ("fuse.dense %x, %w", "5x6", False, ((5, 3), "f32"), 1),
+        ("fuse.dense %x, %w", "5x6", True, ((5, 3), "f32"), 1),
+        ("fuse.matmul %x, %w", "6x5", True, ((3, 5), "f32"), 5),
+        ("fuse.matmul %x, %w", "6x5", False, ((6, 5), "i16"), 1),
+    ],
+)
+def test_pairs_of_bf16_lie_side_by_side_or_are_put_so(
+    op: str, w: str, buffer: tuple[tuple[int, ...], str], apart: int, *, is_constant: bool
+) -> None:
+    program = of_bf16(op, "3x6", w)
+    names = [each.name for each in program.buffers]
+    pairs = in_float_pairs(program, frozenset(names[1:2] if is_constant else ()))
+    assert pairs is not None
+    assert [(each.shape, each.element) for each in pairs.buffers[:2]] == [((3, 3), "f32"), buffer]
+    product = pairs.stages[0].body[-1]
+    assert isinstance(product, Apply)
+    assert (product.function, product.parameter) == (FLOAT_DOT, apart)
+    assert [axis.size for axis in pairs.stages[0].axes] == [3, 5, 3]
+
+
+def test_pairs_of_bf16_are_even_in_number() -> None:
+    assert in_float_pairs(of_bf16("fuse.dense %x, %w", "3x7", "5x7"), frozenset()) is None
+    assert in_float_pairs(dense("3x6xui8", "5x6xi8"), frozenset()) is None
+
+
+def test_bytes_of_equal_signs_are_quads_where_they_may_be() -> None:
+    for sign, name in (("i8", SIGNED_DOT), ("ui8", UNSIGNED_DOT)):
+        quads = in_quads(dense(f"3x16x{sign}", f"5x16x{sign}"), of_equal_signs=True)
+        assert quads is not None
+        assert quads.stages[0].body[-1] == Apply(name, (0, 1), "i32")
 
 
 def test_pairs_of_an_odd_depth_are_left_alone() -> None:

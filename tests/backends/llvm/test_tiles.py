@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -186,7 +187,12 @@ def _float_products() -> Iterator[FloatProduct]:
         "fuse.batch_matmul %x, %w, transpose_b = true", (3, 33, 64), (3, 20, 64), (3, 33, 20), "bmk,bnk->bmn",
         frozenset(),
     )  # fmt: skip
-    yield FloatProduct("fuse.batch_matmul %x, %w", (3, 33, 64), (3, 64, 20), (3, 33, 20), "bmk,bkn->bmn")
+    for constants in (frozenset({1}), frozenset[int]()):
+        yield FloatProduct("fuse.batch_matmul %x, %w", (3, 33, 64), (3, 64, 20), (3, 33, 20), "bmk,bkn->bmn", constants)
+    yield FloatProduct("fuse.matmul %x, %w", (40, 70), (70, 33), (40, 33), "mk,kn->mn", frozenset())
+    yield FloatProduct(
+        "fuse.matmul %x, %w, transpose_a = true, transpose_b = true", (70, 40), (33, 70), (40, 33), "km,nk->mn"
+    )
 
 
 @needs_wide_vectors
@@ -202,7 +208,7 @@ def test_products_of_bf16_are_as_near_as_rounding_allows(product: FloatProduct) 
     exact = np.einsum(product.subscripts, x.astype(np.float64), w.astype(np.float64))
     magnitude = np.einsum(product.subscripts, np.abs(x.astype(np.float64)), np.abs(w.astype(np.float64)))
     # Two sums of half as many, their sum, and what there was before: no more roundings than terms and two.
-    assert_sums(got, exact, product.x[-1] + 2, magnitude)
+    assert_sums(got, exact, max(product.x) + 2, magnitude)
 
 
 @needs_wide_vectors
@@ -247,6 +253,37 @@ def test_products_of_all_edges_are_exact(m: int, n: int, k: int, *, finishes: bo
         arrays = arguments(m, n, k, signs, finishes=finishes, seed=seed)
         family = family_of_exact(dense(m, n, k, signs, finishes=finishes), arrays, seed)
         assert family == "tiles" or 1 in (n, k // 4)  # products with a vector, or of two, have other loops
+
+
+PROGRAM = """func.func @main(%x: tensor<2x50x64xbf16>, %q: tensor<64x64xbf16>, %k: tensor<64x64xbf16>,
+                 %v: tensor<64x64xbf16>, %w: tensor<128x64xbf16>) -> tensor<2x50x128xbf16> {
+  %0 = fuse.dense %x, %q : (tensor<2x50x64xbf16>, tensor<64x64xbf16>) -> tensor<2x50x64xbf16>
+  %1 = fuse.dense %x, %k : (tensor<2x50x64xbf16>, tensor<64x64xbf16>) -> tensor<2x50x64xbf16>
+  %2 = fuse.dense %x, %v : (tensor<2x50x64xbf16>, tensor<64x64xbf16>) -> tensor<2x50x64xbf16>
+  %3 = fuse.batch_matmul %0, %1, transpose_b = true
+    : (tensor<2x50x64xbf16>, tensor<2x50x64xbf16>) -> tensor<2x50x50xbf16>
+  %4 = fuse.softmax %3 : tensor<2x50x50xbf16>
+  %5 = fuse.batch_matmul %4, %2 : (tensor<2x50x50xbf16>, tensor<2x50x64xbf16>) -> tensor<2x50x64xbf16>
+  %6 = fuse.add %5, %x : tensor<2x50x64xbf16>
+  %7 = fuse.dense %6, %w : (tensor<2x50x64xbf16>, tensor<128x64xbf16>) -> tensor<2x50x128xbf16>
+  %8 = fuse.gelu %7 : tensor<2x50x128xbf16>
+  return %8 : tensor<2x50x128xbf16>
+}"""
+
+
+@needs_wide_vectors
+@pytest.mark.sums
+@pytest.mark.parametrize("strategy", ["cost", "tvm"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_whole_programs_use_tiles(strategy: str, threads: int, tmp_path: Path) -> None:
+    machine = tmp_path / "machine.toml"
+    machine.write_text('name = "emulated"\nprocessor = "native"\nemulated = ["byte-tiles", "pair-tiles"]\n')
+    random, module = np.random.default_rng(0), fd.parse(PROGRAM)
+    shapes = [(2, 50, 64), (64, 64), (64, 64), (64, 64), (128, 64)]
+    arrays: list[Array] = [(random.standard_normal(shape) / 8).astype(dtype_named("bf16")) for shape in shapes]
+    program = fd.compile(module, threads=threads, strategy=strategy, target_cpu=str(machine), cache=False)
+    assert [kernel.family for kernel in program.kernels].count("tiles") >= 4
+    assert_agrees(module, arrays, list(program(*arrays)))
 
 
 def test_four_sums_stay_in_registers() -> None:

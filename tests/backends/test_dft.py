@@ -62,6 +62,15 @@ def test_a_transform_is_what_numpy_gives(attributes: dict[str, int], parts: int,
         check(model, x, *([x[:1]] if is_open else []))
 
 
+@pytest.mark.parametrize("inverse", [0, 1])
+def test_what_is_real_of_real_numbers_is_so_to_the_last_bit(inverse: int) -> None:
+    x = np.random.default_rng(0).standard_normal((3, 6, 1)).astype(np.float32)
+    program = fd.compile(import_model(one_node("DFT", [3, 6, 1], 17, {}, inverse=inverse)), cache=False)
+    found = np.asarray(program(x)).reshape(3, 6, 2)
+    assert not found[:, [0, 3], 1].any()
+    np.testing.assert_array_equal(found[:, 4:, 0], found[:, 2:0:-1, 0])
+
+
 @pytest.mark.parametrize("sizes", [[2, 1000], ["n", 1000], ["n", "t"]])
 def test_frames_of_signals_of_any_length(sizes: list[int | str]) -> None:
     random = np.random.default_rng(0)

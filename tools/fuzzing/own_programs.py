@@ -24,6 +24,17 @@ def interpreted(module: ModuleOp, inputs: Sequence[Array]) -> list[Array]:
     return run_module(module, inputs, limits=LIMITS)
 
 
+def random_options(random: Random) -> Options:
+    """Options for one of the processors."""
+    return Options(
+        random.choice([each for each in PROCESSORS if each in targets()]),
+        generic_only=random.random() < 0.1,
+        threads=random.choice((1, 1, 2)),
+        prefix=random.choice(("", "keep", "NHWC")),
+        fuse=random_fusion(random),
+    )
+
+
 def compare_natively(module: ModuleOp, inputs: Sequence[Array], seed: int) -> None:
     """Compile the module with random options for one of the processors, and compare with the interpreter.
 
@@ -38,13 +49,7 @@ def compare_natively(module: ModuleOp, inputs: Sequence[Array], seed: int) -> No
     given = [np.array(each) for each in inputs]
     reference = None if has_regions else Reference(Given(module, given, seed))
     expected = interpreted(module, given) if reference is None else reference.outputs
-    options = Options(
-        random.choice([each for each in PROCESSORS if each in targets()]),
-        generic_only=random.random() < 0.1,
-        threads=random.choice((1, 1, 2)),
-        prefix=random.choice(("", "keep", "NHWC")),
-        fuse=random_fusion(random),
-    )
+    options = random_options(random)
     found = compile_module(module.clone(), options)(*given)
     if reference is not None:
         compare(found, reference, reassociates=True)

@@ -34,8 +34,12 @@ class Case:
     version: int = 0
     """Of the operator's domain; 0 for the one that is usual."""
 
-    def model(self) -> onnx.ModelProto:
-        """The model of this node alone."""
+    def model(self, *, has_open_rows: bool = False) -> onnx.ModelProto:
+        """The model of this node alone.
+
+        Args:
+            has_open_rows: Whether the first axis of each input is open, by one name.
+        """
         names = [f"x{index}" if operand is not None else "" for index, operand in enumerate(self.operands)]
         results = [f"y{index}" if kind else "" for index, kind in enumerate(self.outputs)]
         node = helper.make_node(self.operator, names, results, "node", domain=self.domain, **self.attributes)
@@ -47,7 +51,8 @@ class Case:
                 initializers.append(numpy_helper.from_array(operand, names[index]))
             else:
                 kind = helper.np_dtype_to_tensor_dtype(operand.dtype)
-                inputs.append(helper.make_tensor_value_info(names[index], kind, operand.shape))
+                shape = ("rows", *operand.shape[1:]) if has_open_rows else operand.shape
+                inputs.append(helper.make_tensor_value_info(names[index], kind, shape))
         outputs = [
             helper.make_tensor_value_info(name, kind, None)
             for name, kind in zip(results, self.outputs, strict=True)

@@ -131,10 +131,24 @@ def _pairs_transformed(op: DftOp, arguments: Sequence[Array]) -> list[Array]:
         return [transforms().real(numbers, (axis,), length)[..., None]]
     if onesided:
         found = transforms().half(numbers, (axis,))
+    elif numbers.dtype.kind == "f":
+        found = _of_reals(numbers, axis, inverse=inverse)
     else:
-        wide = np.result_type(numbers.dtype, np.complex64)
-        found = transforms().complex(numbers.astype(wide, copy=False), (axis,), inverse=inverse)
+        found = transforms().complex(numbers, (axis,), inverse=inverse)
     return [np.ascontiguousarray(found).view(x.dtype).reshape(*found.shape, 2)]
+
+
+def _of_reals(x: Array, axis: int, *, inverse: bool) -> Array:
+    """The transform of real numbers: the half that a library computes, and its mirror image.
+
+    What is real for any such numbers is so to the last bit.
+    """
+    points, half = x.shape[axis], transforms().half(x, (axis,))
+    front, count = (slice(None),) * axis, half.shape[axis]
+    found = np.empty((*x.shape,), half.dtype)
+    found[(*front, slice(count))] = half
+    found[(*front, slice(count, None))] = np.conj(half[(*front, slice(points - count, 0, -1))])
+    return np.conj(found) / x.dtype.type(points) if inverse else found
 
 
 def _as_complex(x: Array) -> Array:

@@ -71,6 +71,13 @@ def test_what_is_real_of_real_numbers_is_so_to_the_last_bit(inverse: int) -> Non
     np.testing.assert_array_equal(found[:, 4:, 0], found[:, 2:0:-1, 0])
 
 
+def test_what_is_not_finite_is_so_in_the_parts_of_numpy() -> None:
+    x = np.array([0, 0, 0, 1, 1, 1, 1, np.nan], np.float32).reshape(1, 8, 1)
+    model = one_node("DFT", [1, 8, 1], 17, {}, inverse=1)
+    found = np.asarray(fd.compile(import_model(model), cache=False)(x)).reshape(8, 2)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(fd.run(import_model(model), x)[0][0]))
+
+
 @pytest.mark.parametrize("sizes", [[2, 1000], ["n", 1000], ["n", "t"]])
 def test_frames_of_signals_of_any_length(sizes: list[int | str]) -> None:
     random = np.random.default_rng(0)

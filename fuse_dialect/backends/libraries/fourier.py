@@ -145,10 +145,13 @@ def _of_reals(x: Array, axis: int, *, inverse: bool) -> Array:
     """
     points, half = x.shape[axis], transforms().half(x, (axis,))
     front, count = (slice(None),) * axis, half.shape[axis]
-    found = np.empty((*x.shape,), half.dtype)
+    found = np.empty(x.shape, half.dtype)
     found[(*front, slice(count))] = half
     found[(*front, slice(count, None))] = np.conj(half[(*front, slice(points - count, 0, -1))])
-    return np.conj(found) / x.dtype.type(points) if inverse else found
+    if inverse:
+        np.conj(found, out=found)
+        found.view(x.dtype)[...] /= points  # part by part: a quotient of complex numbers has nans in both
+    return found
 
 
 def _as_complex(x: Array) -> Array:

@@ -86,6 +86,16 @@ def test_what_is_written_reads_as_the_same(name: str, tmp_path: Path) -> None:
         assert read_machine(path) == machine
 
 
+def test_units_that_are_emulated_are_there(tmp_path: Path) -> None:
+    machine = read(tmp_path, 'name = "x"\nprocessor = "skylake-avx512"\nemulated = ["pair-tiles"]\n')
+    assert machine.emulated == Unit.PAIR_TILES
+    assert machine.units == find_machine("skylake-avx512").units | Unit.PAIR_TILES
+    (tmp_path / "again.toml").write_text(description_of(machine))
+    assert read_machine(tmp_path / "again.toml") == machine
+    with pytest.raises(ValueError, match="units of tiles"):
+        replace(machine, emulated=Unit.FMA)
+
+
 def test_numbers_are_written_so_that_nothing_is_lost(tmp_path: Path) -> None:
     rates = Rates(1.2345678901234e-8, 1e11 / 3, 123456789.125, (1e11 / 7, 2e10 / 3), 77)
     machine = Machine('a "b" \\', 64, 32, Unit.FMA | Unit.BYTE_DOTS, (Cache(1000, 10),), 128, 999, 3, "haswell", rates)
@@ -144,6 +154,9 @@ def test_rates_are_those_of_the_class_cache_by_cache() -> None:
         ("call_us", 'processor = "haswel"\ncall_us', 2, "unknown processor 'haswel'"),
         ("call_us", 'units = ["fmas"]\ncall_us', 2, "unknown unit 'fmas'"),
         ("call_us", 'units = "fma"\ncall_us', 2, "expected 'units' to be a list of names, got 'fma'"),
+        ("call_us", 'emulated = "byte-tiles"\ncall_us', 2, "expected 'emulated' to be a list of names, got 'byte-til"),
+        ("call_us", 'emulated = ["byte-tile"]\ncall_us', 2, "unknown unit 'byte-tile'"),
+        ("call_us", 'emulated = ["fma"]\ncall_us', 2, "expected 'emulated' to be units of tiles"),
     ],
 )
 def test_wrong_ones_are_refused_with_a_place(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.machines import host
+from fuse_dialect.machines import host, tiles
 from fuse_dialect.machines.environment import VARIABLE
-from fuse_dialect.machines.machine import Unit
+from fuse_dialect.machines.machine import TILES, Unit
 from fuse_dialect.machines.names import find_machine, machine_names, shipped
 from fuse_dialect.machines.processors import PROCESSORS, class_of
 
@@ -67,6 +67,19 @@ def test_what_linux_lists_is_the_machine(
     host.host_machine.cache_clear()
     assert class_of(found) == machine
     assert found.units & units == units
+
+
+@pytest.mark.parametrize("granted", [False, True])
+def test_tiles_count_where_the_system_grants_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, granted: bool
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"{EPYC.rstrip()} amx_tile amx_int8 amx_bf16\n")
+    monkeypatch.setattr(host, "PROCESSOR_FILE", str(tmp_path / "cpuinfo"))
+    monkeypatch.setattr(tiles, "are_granted", lambda: granted)
+    assert ("+amx-int8" in host.host_features()) == granted
+    host.host_machine.cache_clear()
+    assert host.host_machine().units & TILES == (TILES if granted else Unit.NONE)
+    host.host_machine.cache_clear()
 
 
 @pytest.mark.parametrize(("architecture", "machine"), [("x86_64", "cpu-avx2"), ("arm64", "cpu-neon")])

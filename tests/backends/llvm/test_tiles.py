@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -271,19 +272,59 @@ PROGRAM = """func.func @main(%x: tensor<2x50x64xbf16>, %q: tensor<64x64xbf16>, %
 }"""
 
 
+@pytest.fixture
+def machine(tmp_path: Path) -> str:
+    """The path of a machine whose tiles are emulated."""
+    path = tmp_path / "machine.toml"
+    path.write_text('name = "emulated"\nprocessor = "native"\nemulated = ["byte-tiles", "pair-tiles"]\n')
+    return str(path)
+
+
 @needs_wide_vectors
 @pytest.mark.sums
 @pytest.mark.parametrize("strategy", ["cost", "tvm"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_whole_programs_use_tiles(strategy: str, threads: int, tmp_path: Path) -> None:
-    machine = tmp_path / "machine.toml"
-    machine.write_text('name = "emulated"\nprocessor = "native"\nemulated = ["byte-tiles", "pair-tiles"]\n')
+def test_whole_programs_use_tiles(strategy: Literal["cost", "tvm"], threads: int, machine: str) -> None:
     random, module = np.random.default_rng(0), fd.parse(PROGRAM)
     shapes = [(2, 50, 64), (64, 64), (64, 64), (64, 64), (128, 64)]
     arrays: list[Array] = [(random.standard_normal(shape) / 8).astype(dtype_named("bf16")) for shape in shapes]
-    program = fd.compile(module, threads=threads, strategy=strategy, target_cpu=str(machine), cache=False)
+    program = fd.compile(module, threads=threads, strategy=strategy, target_cpu=machine, cache=False)
     assert [kernel.family for kernel in program.kernels].count("tiles") >= 4
     assert_agrees(module, arrays, list(program(*arrays)))
+
+
+@needs_wide_vectors
+@pytest.mark.parametrize("signs", [("ui8", "i8"), ("i8", "i8")])
+def test_rows_of_open_number_use_tiles(signs: tuple[str, str], machine: str) -> None:
+    module = fd.parse(dense(16, 70, 64, signs).replace("<16x", "<?x"))
+    program = fd.compile(module, threads=2, target_cpu=machine, cache=False)
+    assert [kernel.family for kernel in program.kernels] == ["tiles"]
+    for rows in (1, 5, 9, 16, 31, 33, 100):
+        arrays = arguments(rows, 70, 64, signs, finishes=False, seed=rows)
+        np.testing.assert_array_equal(program(*arrays)[0], fd.run(module, *arrays)[0])
+
+
+GATE = """func.func @main(%x: X, %w: W, %v: W) -> Y {
+  %a = fuse.dense %x, %w : (X, W) -> Y
+  %s = fuse.silu %a : Y
+  %b = fuse.dense %x, %v : (X, W) -> Y
+  %y = fuse.multiply %s, %b : Y
+  return %y : Y
+}"""
+
+
+@needs_wide_vectors
+@pytest.mark.sums
+def test_a_product_that_ends_with_another_uses_tiles(machine: str) -> None:
+    random, text = np.random.default_rng(0), GATE
+    for name, shape in (("X", "40x64"), ("W", "48x64"), ("Y", "40x48")):
+        text = re.sub(rf"\b{name}\b", f"tensor<{shape}xbf16>", text)
+    arrays: list[Array] = [
+        random.standard_normal(s).astype(dtype_named("bf16")) for s in ((40, 64), (48, 64), (48, 64))
+    ]
+    program = fd.compile(fd.parse(text), threads=2, target_cpu=machine, cache=False)
+    assert [kernel.family for kernel in program.kernels] == ["tiles"]
+    assert_agrees(fd.parse(text), arrays, list(program(*arrays)))
 
 
 def test_four_sums_stay_in_registers() -> None:

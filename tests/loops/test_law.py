@@ -562,6 +562,7 @@ def test_a_reshape_keeps_axes() -> None:
     assert keeps_axes((24, 8), (3, 8, 2, 4)) is True
     assert keeps_axes((24, 8), (12, 2, 8)) is False
     assert keeps_axes((6, 8), (4, 12)) is False
+    assert keeps_axes((FEW_ROWS - 1, 8), (FEW_ROWS - 1, 8)) is True
     assert keeps_axes((2, 3, 8), (6, 8)) is True
     assert keeps_axes((24, 8), (24, 4, 2)) is True
     assert keeps_axes((3 * FEW_ROWS, 8), (3, FEW_ROWS, 8)) is True

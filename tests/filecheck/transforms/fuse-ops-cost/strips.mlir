@@ -64,3 +64,16 @@ func.func @weights_are_a_result(%q: tensor<4x8x16xf32>, %k: tensor<4x16x?xf32>, 
   %y = fuse.batch_matmul %p, %v : (tensor<4x8x?xf32>, tensor<4x?x16xf32>) -> tensor<4x8x16xf32>
   return %y, %p : tensor<4x8x16xf32>, tensor<4x8x?xf32>
 }
+
+// Steps of strips are begun for each strip: so few rows are done sooner by kernels of their own.
+// CHECK-LABEL: func.func @few_rows
+// CHECK-NEXT: func.call @fused_batch_matmul
+// CHECK-NEXT: func.call @fused_softmax
+// CHECK-NEXT: func.call @fused_batch_matmul
+// CHECK-NEXT: func.return
+func.func @few_rows(%q: tensor<4x5x8xf32>, %k: tensor<4x8x5xf32>, %v: tensor<4x5x8xf32>) -> tensor<4x5x8xf32> {
+  %s = fuse.batch_matmul %q, %k : (tensor<4x5x8xf32>, tensor<4x8x5xf32>) -> tensor<4x5x5xf32>
+  %p = fuse.softmax %s : tensor<4x5x5xf32>
+  %y = fuse.batch_matmul %p, %v : (tensor<4x5x5xf32>, tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
+  return %y : tensor<4x5x8xf32>
+}

@@ -379,6 +379,16 @@ def _power(x: Array, y: Array) -> Array:
     return np.asarray(np.where(y == 0, 1, np.where(x == 0, 0, np.exp(y * np.log(x)))))
 
 
+def _powers(writer: Writer, name: str) -> bool:
+    x = writer.pick()
+    y = writer.pick(shape=x.array.shape)
+    with np.errstate(all="ignore"):
+        exponents = np.abs(y.array * np.log(x.array))
+    # A unit of what the exponential is taken of is so many of the result.
+    most = int(exponents[np.isfinite(exponents)].max(initial=0))
+    return writer.keep(name, writer.generic("stablehlo.power", [x, y]), _power, [x, y], most)
+
+
 def _logistic(z: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-z)))
 
@@ -406,7 +416,7 @@ STEPS: Mapping[str, Step] = {
     "subtract": _binary("stablehlo.subtract", np.subtract),
     "multiply": _binary("stablehlo.multiply", np.multiply),
     "divide": _binary("stablehlo.divide", np.divide),
-    "power": _binary("stablehlo.power", _power),
+    "power": _powers,
     "complex": _join,
     "convert": _convert,
     "constant": _constant,

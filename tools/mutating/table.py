@@ -13,6 +13,7 @@ MUTANTS: Mapping[str, str] = {
     """,
     "fuse_dialect.backends.llvm.combining": "combine drop-term 0; neutral minus-one 7",
     "fuse_dialect.backends.llvm.contractions.gemm": "_Gemm._block drop-term 3; _Gemm._depth_blocks other-word 0",
+    "fuse_dialect.backends.llvm.contractions.tile_registers": "RegisterSums.added drop 2 swap 28; pieces_of operator 5",
     "fuse_dialect.backends.llvm.contractions.windows": "_Tile._added drop-term 0; _Tile._looped plus-one 4",
     "fuse_dialect.backends.llvm.elements": "_as_bfloat argument 43; from_memory return-early 0; narrowed drop 0",
     "fuse_dialect.backends.llvm.floats": """

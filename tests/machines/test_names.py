@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fuse_dialect.backends.stored import key
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.machines import host, tiles
 from fuse_dialect.machines.environment import VARIABLE
@@ -80,6 +81,16 @@ def test_tiles_count_where_the_system_grants_them(
     host.host_machine.cache_clear()
     assert host.host_machine().units & TILES == (TILES if granted else Unit.NONE)
     host.host_machine.cache_clear()
+
+
+@pytest.mark.parametrize("granted", [False, True])
+def test_whoever_loads_kept_code_has_asked_for_tiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, granted: bool
+) -> None:
+    (tmp_path / "cpuinfo").write_text("vendor_id\t: x\nflags\t\t: avx512f amx_tile\n\n")
+    monkeypatch.setattr(key, "PROCESSOR_FILE", str(tmp_path / "cpuinfo"))
+    monkeypatch.setattr(tiles, "are_granted", lambda: granted)
+    assert key.processor() == ["vendor_id\t: x", f"flags: avx512f{' amx_tile' if granted else ''}"]
 
 
 @pytest.mark.parametrize(("architecture", "machine"), [("x86_64", "cpu-avx2"), ("arm64", "cpu-neon")])

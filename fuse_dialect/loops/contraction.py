@@ -146,6 +146,17 @@ def as_rows_and_columns(program: LoopProgram, contraction: Contraction) -> Contr
     return _as_matrices(program, contraction, keeps_rows=True)
 
 
+def with_last_rows(program: LoopProgram, contraction: Contraction, size: int) -> Contraction:
+    """The contraction whose last rows are one axis of a size again that was split, if they merge to it."""
+    while len(contraction.row_axes) > 1:
+        last = contraction.stage.axes[contraction.row_axes[-1]].size
+        merged = _merged_pair(program, contraction, *contraction.row_axes[-2:])
+        if isinstance(last, str) or last >= size or merged is None:
+            break
+        contraction = merged
+    return contraction
+
+
 def rows_of_product(program: LoopProgram, stage: Stage, contraction: Contraction) -> int:
     """How many leading axes of a stage are in front of the columns of its product; see `forms`, 2.
 

@@ -30,7 +30,7 @@ from typing import TypeAlias
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.loops import tiling
 from fuse_dialect.loops.bands import Band, band_of
-from fuse_dialect.loops.contraction import Contraction, as_rows_and_columns, contraction_of
+from fuse_dialect.loops.contraction import Contraction, as_rows_and_columns, contraction_of, with_last_rows
 from fuse_dialect.loops.contraction_schedule import is_served
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.grouping import parallel_sizes, reads_of, shared_rows
@@ -316,7 +316,7 @@ def _contraction(program: LoopProgram, stage: Stage, sizes: Sequence[int]) -> Co
     found = contraction_of(program, stage) if is_served(stage) else None
     if found is None:
         return None
-    contraction = as_rows_and_columns(program, found)
+    contraction = as_rows_and_columns(program, with_last_rows(program, found, sizes[-1]))
     # An axis that was split is two that count in the same order, so the points in front of the rows are as many.
     parallel = [axis.size for axis in contraction.stage.axes if not axis.is_reduced]
     front, points = 0, 1

@@ -133,6 +133,39 @@ func.func @main(%x: tensor<19x9xf32>, %a: tensor<9x33xf32>, %b: tensor<9x33xf32>
 }"""
 
 
+def of_images(batch: int, windows: int, size: int, *, in_windows: bool) -> str:
+    """A softmax between products of the pixels of images, line by line or window by window."""
+    side = windows * size
+    pixels, wide, image = (batch * side * side, 12), (batch * side * side, 20), (batch, side, side, 12)
+    cut = (batch, windows, size, windows, size, 12)
+    moved = (batch, windows, windows, size, size, 12)
+    partition = f"""%c = fuse.reshape %x : ({tensor(image)}) -> {tensor(cut)}
+  %t = fuse.transpose %c, permutation = [0, 1, 3, 2, 4, 5] : ({tensor(cut)}) -> {tensor(moved)}
+  %r = fuse.reshape %t : ({tensor(moved)}) -> {tensor(pixels)}"""
+    lines = f"%r = fuse.reshape %x : ({tensor(image)}) -> {tensor(pixels)}"
+    return f"""func.func @main(%x: {tensor(image)}, %w: tensor<12x20xf32>, %v: tensor<20x12xf32>) -> {tensor(pixels)} {{
+  {partition if in_windows else lines}
+  %s = fuse.matmul %r, %w : ({tensor(pixels)}, tensor<12x20xf32>) -> {tensor(wide)}
+  %p = fuse.softmax %s : {tensor(wide)}
+  %y = fuse.matmul %p, %v : ({tensor(wide)}, tensor<20x12xf32>) -> {tensor(pixels)}
+  return %y : {tensor(pixels)}
+}}"""
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("in_windows", [False, True])
+@pytest.mark.parametrize("sizes", [(1, 2, 7), (3, 1, 5), (2, 3, 4)])
+def test_pixels_are_rows_of_a_product(sizes: tuple[int, int, int], in_windows: bool, host: str) -> None:
+    """The axis that counts them is split for the first product, and is whole again for its rows."""
+    program = program_of(of_images(*sizes, in_windows=in_windows))
+    strips = strips_of(program, HOSTS[host].machine)
+    assert strips is not None
+    assert [isinstance(step, ProductStep) for step in strips.steps] == [True, False, True]
+    native = Native(program, HOSTS[host])
+    for parts in (1, 3):
+        agrees(program, native, parts=parts)
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_gate_that_no_thread_has_memory_for_runs_in_strips(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuse_dialect.loops.bounds.MOST_GATED", 16)

@@ -185,8 +185,8 @@ def test_borders_of_windows_branch_around_what_no_lane_reads(size: int) -> None:
     assert not re.search(r"insertelement <\d+ x i1>", emitted.ir_text)
 
 
-@pytest.mark.parametrize(("channels", "masks"), [(8, False), (13, False), (24, False), (69, False), (5, True)])
-def test_the_last_vector_of_windows_ends_at_the_last_lane(channels: int, masks: bool) -> None:
+@pytest.mark.parametrize("channels", [5, 8, 13, 24, 69])
+def test_the_last_vector_of_windows_ends_at_the_last_lane(channels: int) -> None:
     x = f"tensor<2x9x9x{channels}xf32>"
     text = f"""func.func @main(%x: {x}) -> {x} {{
       %y = fuse.max_pool2d %x, pool_size = [3, 3], padding = [1, 1, 1, 1], layout = "NHWC" : {x}
@@ -195,8 +195,8 @@ def test_the_last_vector_of_windows_ends_at_the_last_lane(channels: int, masks: 
     (program,) = primitives(text)
     emitted = LLVMBackend(target=AVX2).emit(KernelRequest(program))
     assert isinstance(emitted, EmittedKernel)
-    # A vector has 8 lanes: fewer channels than that have a mask.
-    assert ("llvm.masked.store" in emitted.ir_text) == masks
+    # A vector has 8 lanes, or 4 of the 5.
+    assert "llvm.masked.store" not in emitted.ir_text
     array = np.random.default_rng(channels).standard_normal((2, 9, 9, channels)).astype(np.float32)
     (expected,) = fd.run(fd.parse(text), array)
     for parts in (1, 3):

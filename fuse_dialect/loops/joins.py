@@ -79,6 +79,6 @@ def _passed_on(
     first: Form, join: Join, one: frozenset[int], other: frozenset[int], reads: Iterable[int]
 ) -> frozenset[int]:
     """Which of some operands of products in both are still read; in place of what a prologue gave, what it reads."""
-    is_moved = join.is_in_place and not first.factors and not other.isdisjoint(first.gives)
+    is_moved = join.is_in_place and not other.isdisjoint(first.gives)
     moved = first.reads if is_moved else ()
     return frozenset({*one, *other, *moved}.intersection(reads))

@@ -123,6 +123,13 @@ def test_what_holds_of_one_holds_of_both(name: str) -> None:
     assert [getattr(form, name) for form in forms] == [False, True, True, True]
 
 
+@pytest.mark.parametrize(("one", "other"), [(16.0, 1.0), (1.0, 16.0), (1.0, 1.0)])
+def test_a_product_is_as_fast_with_what_is_around_it_but_in_strips(one: float, other: float) -> None:
+    first, second = producer(speed=one), consumer(speed=other)
+    assert joined(first, second, the_join(PRODUCT)).speed == max(one, other)
+    assert joined(first, second, the_join(STRIPS)).speed == 1.0
+
+
 def test_a_view_behind_a_view_is_one() -> None:
     both = ((False, False), (False, True), (True, False), (True, True))
     found = [joined(producer(is_view=one), consumer(is_view=other), the_join()).is_view for one, other in both]

@@ -2,9 +2,9 @@
 
     python tools/bench_log_mel.py [--seconds 1 5 30] [--open]
 
-makes the ONNX model that speech models begin with (windows of 400 of 16,000 samples a second, 160 apart, `STFT`, power,
-80 mels, `Log`), checks that both engines agree, and times them in turns on one thread: the best of several calls, of the
-processor's time. The length is known unless `--open` says otherwise.
+makes the ONNX model that speech models begin with (windows of 400 of 16,000 samples a second, 160 apart, `STFT`,
+power, 80 mels, `Log`), checks that both engines agree, and times them in turns on one thread: the best of several
+calls, of the processor's time. The length is known unless `--open` says otherwise.
 """
 
 # onnxruntime is no dependency of the checks, and says little about its types.

@@ -3,7 +3,8 @@
 1. Every instruction runs in the outermost loop in which its operands are known. What does not change along the vector
    axis is computed once, as a scalar, and spread over the lanes where it is needed.
 2. The vector loop is up to three loops: whole groups of `unroll` vectors, single vectors, and the rest. The rest is one
-   vector with a mask where the machine has masks, else it goes element by element.
+   vector with a mask where the machine has masks. Else a rest of known size is shorter vectors, each half as long as
+   the one before, and then it goes element by element; so it does at once where lanes are parts of one result.
 3. A map may have its vector loop twice, and a test before it says which one runs: with products in place of rough
    quotients, where the divisor is the same for the row and neither huge nor tiny; with stores past the caches, where
    results are large.
@@ -24,7 +25,7 @@ from fuse_dialect.loops.indices import Index, axes_of
 from fuse_dialect.loops.local_places import LocalPlaces
 from fuse_dialect.loops.places import guard_axes, place_of
 from fuse_dialect.loops.program import Apply, Buffer, Inside, Instruction, Literal, Position, Read, Role, Stage
-from fuse_dialect.loops.schedule import Nest, Schedule
+from fuse_dialect.loops.schedule import Direction, Nest, Schedule
 from fuse_dialect.loops.scheduling import halves, has_rest
 from fuse_dialect.machines.machine import Machine, Unit
 
@@ -252,7 +253,17 @@ class _Analysis:
         single = VectorLoop(nest.lanes, 1, is_masked=False)
         if has_masks:
             return (*(groups or [single]), VectorLoop(nest.lanes, 1, is_masked=True))
-        return (*groups, single, VectorLoop(0, 1, is_masked=False))
+        shorter = (VectorLoop(width, 1, is_masked=False) for width in self._shorter())
+        return (*groups, single, *shorter, VectorLoop(0, 1, is_masked=False))
+
+    def _shorter(self) -> tuple[int, ...]:
+        """The vectors that a rest consists of (2)."""
+        nest = self.nest
+        assert nest.vector is not None, "the nest has a vector loop"
+        size = nest.loops[nest.vector].size.number
+        if size is None or nest.direction is Direction.ACROSS:
+            return ()
+        return halves(nest.lanes // 2, size % nest.lanes)
 
 
 def takes(buffer: Buffer, bytes: int) -> bool:

@@ -14,9 +14,11 @@ from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.loops.choosing import choose
 from fuse_dialect.loops.families import FAMILIES
 from fuse_dialect.loops.kernel_schedule import KernelSchedule, Sums
+from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.program import Apply, LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
+from fuse_dialect.machines.names import find_machine
 
 MAP = """func.func @main(%x: tensor<6x16xf32>) -> tensor<6x16xf32> {
   %y = fuse.exp %x : tensor<6x16xf32>
@@ -162,3 +164,27 @@ def test_a_function_without_native_code_is_named() -> None:
     body = tuple(replace(each, function="math.cbrt") if isinstance(each, Apply) else each for each in stage.body)
     refusal = choose(replace(program, stages=(replace(stage, body=body),)), named("haswell").machine)
     assert refusal == Refusal("'math.cbrt' has no native code")
+
+
+@pytest.mark.parametrize(
+    ("channels", "machine", "widths"),
+    [
+        (24, "cpu-avx2", [32, 16, 8, 0]),
+        (45, "cpu-avx2", [32, 8, 4, 0]),
+        (3, "cpu-avx2", [32, 0]),
+        (24, "cpu-sse2", [16, 8, 0]),
+        (24, "cpu-avx512", [64, 64]),
+    ],
+)
+def test_a_rest_is_shorter_vectors_where_there_are_no_masks(channels: int, machine: str, widths: list[int]) -> None:
+    x = f"tensor<9x9x{channels}xui8>"
+    text = f"""func.func @main(%x: {x}, %y: tensor<9x9x1xui8>) -> {x} {{
+      %r = fuse.add %x, %y : ({x}, tensor<9x9x1xui8>) -> {x}
+      return %r : {x}
+    }}"""
+    chosen = choose(program_of(text), find_machine(machine))
+    assert isinstance(chosen, KernelSchedule)
+    assert isinstance(chosen.form, LoopNests)
+    ((form,),) = chosen.form.forms
+    found = [part.lanes for part in form.vector_loops if part.unroll == 1]
+    assert found == widths

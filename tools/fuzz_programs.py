@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from time import monotonic
@@ -95,6 +96,9 @@ def _ops(text: str) -> tuple[str, ...]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    # It is left out of all ways, but who asks for it is told.
+    if VENDOR in options.ways and options.ways != tuple(WAYS) and find_spec("onnxruntime") is None:
+        raise FuseError(f"way '{VENDOR}' needs onnxruntime, which is not installed", hint="pip install onnxruntime")
     start, findings = monotonic(), Counter[str]()
 
     def report(finding: Finding) -> None:

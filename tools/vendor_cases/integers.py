@@ -140,7 +140,7 @@ def qgemm(random: Random, name: str) -> Case:
     per_column = random.random() < 0.5
     scale = (np.abs(reals(random, n, scale=0.05)) + np.float32(0.01)) if per_column else _scale(random)
     zero = np.zeros(n, other) if per_column else np.array(pick(random, 0, 3), other)
-    bias = maybe(random, random.integers(-500, 500, n).astype(np.int32))
+    bias = maybe(random, np.asarray(random.integers(-500, 500, n), np.int32))
     result: list[Array | None] = [np.array(0.9, np.float32), _zero(random, dtype)]
     real = random.random() < 0.4
     operands = [a, _scale(random), _zero(random, dtype), b, scale, zero, bias, *([None, None] if real else result)]

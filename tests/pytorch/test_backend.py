@@ -192,13 +192,13 @@ def test_sizes_that_change() -> None:
 
 def test_what_has_no_rule_stays_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     def function(x: Any) -> Any:
-        return torch.fft.fft(x.exp()).real * 2 + torch.fft.fft(x).real
+        return torch.special.bessel_j0(x.exp()) * 2 + torch.special.bessel_j0(x)
 
     x = torch.randn(8)
     with caplog.at_level(logging.WARNING, "fuse_dialect.pytorch"):
         close(compiled(function)(x), function(x))
     told = [record.getMessage() for record in caplog.records]
-    assert sum("fft" in text for text in told) == 1
+    assert sum("bessel" in text for text in told) == 1
     assert "test_backend.py" in told[0]
 
 
@@ -258,7 +258,7 @@ def test_results_are_not_overwritten_by_the_next_call() -> None:
 def test_the_log_says_how_much_of_a_graph_is_a_program(caplog: pytest.LogCaptureFixture) -> None:
     class Mixed(nn.Module):
         def forward(self, x: Any) -> Any:
-            return torch.fft.rfft(torch.relu(x)).abs() + 1
+            return torch.special.bessel_j0(torch.relu(x)).abs() + 1
 
     caplog.set_level(logging.INFO, "fuse_dialect.pytorch")
     with torch.no_grad():

@@ -344,10 +344,11 @@ def _first_way(ways: Sequence[Way], pair: Pair) -> Join | Reason:
     """The join of the first way whose rows all hold, or the reason of the first way."""
     if not KNOWN.holds(pair):
         return KNOWN.reason
-    reasons: list[Reason] = []
+    first: Reason | None = None
     for way in ways:
         row = refused(way, pair)
         if row is None:
             return way.joined(pair)
-        reasons.append(row.reason)
-    return reasons[0]
+        first = first or row.reason
+    assert first is not None, "there is a way to try for any two forms"
+    return first

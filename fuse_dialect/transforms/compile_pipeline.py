@@ -11,14 +11,14 @@ op that no plan moves.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fuse_dialect.fusion.core.options import COMPILED_BY, FuseOptions
+from fuse_dialect.fusion.core.options import FuseOptions
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.transforms.compile_prefix import compile_prefix
@@ -84,13 +84,16 @@ class CompilePipelinePass(FuseOptions, ModulePass):
     @property
     def grouped_by(self) -> str:
         """The strategy that groups: the one that is named, or that for what is compiled."""
-        return self.strategy or COMPILED_BY
+        return self._grouping().grouped_by
+
+    def _grouping(self) -> FuseOpsPass:
+        return FuseOpsPass(**self.options()).to_compile()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run everything."""
         prepare(
             op,
-            replace(FuseOpsPass(**self.options()), strategy=self.grouped_by),
+            self._grouping(),
             self.layout,
             self.sizes,
         )

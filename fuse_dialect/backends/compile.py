@@ -111,7 +111,9 @@ def compile_program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again
     )
     if machine is not None and program.prepare():
-        gc.collect()  # garbage of the passes, which one of the first calls would have to look through
+        # Garbage of the passes, which one of the first calls would have to look through. It is young while the
+        # collector is paused; what the process had before is not looked at.
+        gc.collect(1)
     _say(program, kernels, perf_counter() - start)
     return program
 

@@ -37,6 +37,7 @@ from fuse_dialect.loops.program import LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.lowering.op_loops import keeping_loops
+from fuse_dialect.process_wide import collector_paused
 from fuse_dialect.transforms.compile_pipeline import prepare_to_fuse
 from fuse_dialect.transforms.runnable import make_runnable
 
@@ -45,6 +46,7 @@ _MUCH = 64 << 20
 
 
 @keeping_loops()
+@collector_paused()
 def compile_program(
     module: ModuleOp,
     options: CompileOptions | None = None,
@@ -67,6 +69,7 @@ def compile_program(
         PassFailedException: The module cannot be fused.
         InterpretationError: The entry is missing, or an op has no meaning; then the error knows the op.
     """
+    # What compiling makes is young while the collector is paused: `collect(1)` leaves what the process had before.
     start = perf_counter()
     options = options or CompileOptions()
     usable = usable_threads(options.threads, warn_of_threads)
@@ -97,7 +100,7 @@ def compile_program(
     run = {each for primitive in graph.primitives for each in (primitive.function, *primitive.callees.values())}
     elide_constants(source, run)
     if sum(array.nbytes for array in graph.constants.values()) >= _MUCH:
-        gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
+        gc.collect(1)  # what passes replaced refers to itself, and to other forms of the same constants
     is_ours = engine.name in BACKENDS and type(engine).__module__.startswith("fuse_dialect.")
     how = replace(options, backend=engine.name if is_ours else options.backend, threads=usable)
     shown = Compilation(source, grouping, ran, how, weights, None if again is None else again.module)
@@ -111,9 +114,7 @@ def compile_program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again
     )
     if machine is not None and program.prepare():
-        # Garbage of the passes, which one of the first calls would have to look through. It is young while the
-        # collector is paused; what the process had before is not looked at.
-        gc.collect(1)
+        gc.collect(1)  # garbage of the passes, which one of the first calls would have to look through
     _say(program, kernels, perf_counter() - start)
     return program
 

@@ -3,14 +3,14 @@
 1. `roundeven`, an addition and a conversion that bounds are one function, `BYTE` or `INDEX`, with the zero point. It
    gives the same for every number, nan too: numbers so large that an addition would round are bounded anyhow.
 2. Machines that have the instructions convert with rounding, and bound when they narrow integers.
-3. What is looked up afterwards (`INDEX`) stays as wide as it is.
+3. What is looked up or computed with afterwards (`INDEX`) stays as wide as it is.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from fuse_dialect.loops.bodies import needed_of
-from fuse_dialect.loops.functions import BYTE, INDEX, TABLE
+from fuse_dialect.loops.functions import BYTE, INDEX
 from fuse_dialect.loops.program import Apply, Body, Instruction, Literal, LoopProgram
 from fuse_dialect.machines.machine import Machine, Unit
 
@@ -32,7 +32,6 @@ def with_rounding(program: LoopProgram, machine: Machine) -> LoopProgram:
 def _with_rounding(body: Body, first: int) -> Body:
     """The body with these functions."""
     changed = list(body)
-    looked_up = {each.operands[0] for each in body if isinstance(each, Apply) and each.function == TABLE}
     for number, each in enumerate(body):
         match each:
             case Apply("arith.fptoui", (place,), "i8"):
@@ -41,7 +40,7 @@ def _with_rounding(body: Body, first: int) -> Body:
                 continue
         if found is not None:
             place, zero = found
-            name = INDEX if first + number in looked_up else BYTE
+            name = BYTE if number == len(body) - 1 else INDEX
             changed[number] = replace(each, function=name, operands=(place,), parameter=zero)
     return needed_of(changed, first) if changed != list(body) else body
 

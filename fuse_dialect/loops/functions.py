@@ -31,7 +31,7 @@ TABLE = "table"
 BYTE = "byte"
 """A float rounded, moved by an integer, and bounded as a byte without a sign; its parameter is the integer."""
 INDEX = "index"
-"""The same where a table is looked up with the byte."""
+"""The same where something is computed with the byte, or a table is looked up."""
 
 
 class Variant(Enum):

@@ -4,8 +4,10 @@ x86 converts with rounding, and its instructions for narrow integers bound: what
 integer, so only the upper bound needs an instruction of its own.
 """
 
+from collections.abc import Sequence
+
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.assembler.values import I8, I16, Value, constant
+from fuse_dialect.backends.assembler.values import I8, I16, I32, Value, constant
 from fuse_dialect.loops.byte_rounding import GREATEST
 
 
@@ -16,19 +18,35 @@ def rounded_byte(f: Function, x: Value, zero: int, *, is_index: bool) -> Value:
         f: Where it is written.
         x: An f32, or a vector of these.
         zero: What is added after rounding, 0 to 255.
-        is_index: Whether a table is looked up with them.
+        is_index: Whether something is computed with them, or a table is looked up.
     """
-    count, wide = x.type.lanes, x.type.of("i32")
-    high = constant(x.type, GREATEST - zero)
-    x = f.select(f.compare("ogt", x, high), high, x)  # nan stays
-    packs = count == 8 and not is_index
+    packs = x.type.lanes == 8 and not is_index
     if not packs:
         low = constant(x.type, -zero)
-        x = f.select(f.compare("ogt", x, low), x, low)
-    number = f.intrinsic("lrint", wide, [x], over=[wide, x.type])
-    if zero:
-        number = f.binary("add", number, constant(wide, zero))
+        x = f.select(f.compare("ogt", x, low), x, low)  # nan becomes the lower bound
+    number = _moved(f, x, zero)
     return _packed(f, number) if packs else f.cast("trunc", number, x.type.of("i8"))
+
+
+def rounded_bytes(f: Function, numbers: Sequence[Value], zero: int) -> Value:
+    """The numbers of four vectors of eight f32 as 32 bytes without a sign; see `rounded_byte`."""
+    words: list[Value] = []
+    for low, high in (numbers[:2], numbers[2:]):
+        one, other = (_moved(f, each, zero) for each in (low, high))
+        words.append(f.call("llvm.x86.avx2.packssdw", I16.wide(16), [one, other]))
+    bytes = f.call("llvm.x86.avx2.packuswb", I8.wide(32), words)
+    # Each half of the register has been narrowed by itself: four numbers of each vector lie side by side.
+    quads = f.cast("bitcast", bytes, I32.wide(8))
+    return f.cast("bitcast", f.shuffle(quads, quads, [0, 4, 1, 5, 2, 6, 3, 7]), bytes.type)
+
+
+def _moved(f: Function, x: Value, zero: int) -> Value:
+    """The numbers rounded and moved, as integers of 32 bits that are bounded when they are narrowed."""
+    high = constant(x.type, GREATEST - zero)
+    x = f.select(f.compare("ogt", x, high), high, x)  # nan stays
+    wide = x.type.of("i32")
+    number = f.intrinsic("lrint", wide, [x], over=[wide, x.type])
+    return f.binary("add", number, constant(wide, zero)) if zero else number
 
 
 def _packed(f: Function, number: Value) -> Value:

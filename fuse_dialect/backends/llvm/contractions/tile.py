@@ -14,8 +14,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from typing import TypeAlias
 
 from fuse_dialect.backends.assembler.builder import Function
@@ -24,8 +22,9 @@ from fuse_dialect.backends.llvm.contractions.dots import dot, pair_dot
 from fuse_dialect.backends.llvm.contractions.expanded import ExpandedColumns
 from fuse_dialect.backends.llvm.contractions.tile_registers import RegisterSums, instruction
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
+from fuse_dialect.backends.llvm.finishing import finished, joins_bytes
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
-from fuse_dialect.backends.llvm.memory import reader_at
+from fuse_dialect.backends.llvm.memory import Reader, reader_at
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops.contraction import Contraction, store_place
 from fuse_dialect.loops.expansions import Expansion
@@ -42,8 +41,10 @@ _LONG = 240
 """Instructions from which on `finish` is not repeated for every vector of the tile."""
 
 _Write: TypeAlias = Callable[[], None]
-_Store: TypeAlias = Callable[[Value, Value, Sequence[Value]], list[_Write]]
-"""Computes what becomes of the sums of one row of the grid; what it gives writes that to memory."""
+_Row: TypeAlias = tuple[Value, Value, Sequence[Value]]
+"""The place of a row in the grid, and its vectors of sums."""
+_Store: TypeAlias = Callable[[Sequence[_Row]], list[_Write]]
+"""Computes what becomes of the sums of some rows of the grid; what it gives writes that to memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +362,7 @@ class _Tile:
             grid = [(f.i64(row // shape.grid[1]), f.i64(row % shape.grid[1])) for row in range(shape.rows)]
             pieces = [sums[row * shape.vectors : (row + 1) * shape.vectors] for row in range(shape.rows)]
             # all results before the first store, so that what the rows share is read once
-            for write in [write for (r, c), piece in zip(grid, pieces, strict=True) for write in store(r, c, piece)]:
+            for write in store([(*place, piece) for place, piece in zip(grid, pieces, strict=True)]):
                 write()
             return
         scalar = self.tiles.sum_type
@@ -369,21 +370,33 @@ class _Tile:
         for number, total in enumerate(sums):
             f.store(total, f.offset(self.stack, f.i64(number * shape.lanes), scalar), 64)
         stop = self.row_count if shape.some_rows else f.i64(shape.rows)
-        # Some rows at once, so that enough vectors are computed side by side.
-        wanted = 1 if shape.some_rows else max(1, CHAINS // shape.vectors)
-        step = next(rows for rows in range(wanted, 0, -1) if shape.rows % rows == 0)
+        step = self._rows_at_once()
 
-        def row(number: Value) -> list[_Write]:
+        def row(number: Value) -> _Row:
             base = f.offset(self.stack, f.multiply(number, f.i64(shape.vectors * shape.lanes)), scalar)
             piece = [
                 f.load(self.type, f.offset(base, f.i64(v * shape.lanes), scalar), 64) for v in range(shape.vectors)
             ]
-            return store(f.quotient(number, shape.grid[1]), f.remainder(number, shape.grid[1]), piece)
+            if shape.grid[0] == 1:
+                return f.i64(0), number, piece
+            return f.quotient(number, shape.grid[1]), f.remainder(number, shape.grid[1]), piece
 
         with f.loop(f.i64(0), stop, step, hints=["unroll.disable"]) as loop:
             numbers = [f.add(loop.index, f.i64(place)) for place in range(step)]
-            for write in chain.from_iterable(f.interleaved([partial(row, number) for number in numbers])):
+            for write in store([row(number) for number in numbers]):
                 write()
+
+    def _rows_at_once(self) -> int:
+        """Rows of an iteration, so that enough vectors are computed side by side (4)."""
+        shape = self.shape
+        if shape.some_rows:
+            return 1
+        divisors = [rows for rows in range(1, shape.rows + 1) if shape.rows % rows == 0]
+        if not joins_bytes(self.tiles.contraction.stage.finish, self.machine, shape.lanes):
+            return max(rows for rows in divisors if rows == 1 or rows * shape.vectors <= CHAINS)
+        # Vectors that become one of bytes, or up to twice as many, if that leaves fewer of these half empty.
+        few = [rows for rows in divisors if rows == 1 or rows * shape.vectors <= 2 * CHAINS]
+        return min(few, key=lambda rows: (-(-rows * shape.vectors // CHAINS) / rows, rows))
 
     def _with_waiting(self, sums: Sequence[Value]) -> list[Value]:
         """The sums plus those of earlier blocks, which wait in the result."""
@@ -416,21 +429,26 @@ class _Tile:
         old = f.load(self.type, address) if mask is None else f.masked_load(self.type, address, mask, zero)
         return f.fadd(old, total) if old.type.is_float else f.binary("add", old, total)
 
-    def _store_sums(self, r: Value, c: Value, sums: Sequence[Value]) -> list[_Write]:
-        return [self._writer(r, c, v, total) for v, total in enumerate(sums)]
+    def _store_sums(self, rows: Sequence[_Row]) -> list[_Write]:
+        return [self._writer(r, c, v, total) for r, c, sums in rows for v, total in enumerate(sums)]
 
-    def _finished(self, r: Value, c: Value, sums: Sequence[Value]) -> list[_Write]:
+    def _finished(self, rows: Sequence[_Row]) -> list[_Write]:
+        finish, lanes = self.tiles.contraction.stage.finish, self.shape.lanes
+        # What is short takes turns row by row: the tile's values fill the registers.
+        takes_turns = self.is_long or joins_bytes(finish, self.machine, lanes)
+        writes: list[_Write] = []
+        for group in [rows] if takes_turns else [[row] for row in rows]:
+            places = [(r, c, v) for r, c, sums in group for v in range(len(sums))]
+            totals = [total for _, _, sums in group for total in sums]
+            values = finished([self._reader(*place) for place in places], finish, totals)
+            writes += [self._writer(*place, value) for place, value in zip(places, values, strict=True)]
+        return writes
+
+    def _reader(self, r: Value, c: Value, v: int) -> Reader:
+        """What is around a vector of sums."""
         contraction = self.tiles.contraction
-
-        def value(v: int, total: Value) -> Value:
-            if not contraction.stage.finish:
-                return total
-            axes, point, column = contraction.stage.axes, self._at(r, c, v), contraction.column_axes[-1]
-            reader = reader_at(self.frame, axes, point, self.shape.lanes, column, self._mask(v))
-            return reader.body(contraction.stage.finish, [total])
-
-        values = self.f.interleaved([partial(value, v, total) for v, total in enumerate(sums)])
-        return [self._writer(r, c, v, each) for v, each in enumerate(values)]
+        axes, column = contraction.stage.axes, contraction.column_axes[-1]
+        return reader_at(self.frame, axes, self._at(r, c, v), self.shape.lanes, column, self._mask(v))
 
     def _at(self, r: Value, c: Value, v: int) -> Mapping[int, Value]:
         """The point of the first lane of a vector of the tile."""

@@ -15,6 +15,7 @@ from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import I1, VOID, Value, constant
 from fuse_dialect.backends.llvm.combining import accumulator_type, combine, neutral
 from fuse_dialect.backends.llvm.elements import to_memory
+from fuse_dialect.backends.llvm.finishing import finished
 from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import Reader, reader_at
 from fuse_dialect.backends.llvm.request import Request
@@ -287,16 +288,16 @@ class _Tile:
         totals = self._looped(self.looped, dict(self.point), totals, first, places, mask)
         start = constant(type, plan.reduction.start.value)
         scalars = Scalars(f, self.frame.machine, plan.lanes, self.frame.fast_math)
-        writes: list[tuple[Value, Value]] = []
-        for (number, v), total in zip(places, totals, strict=True):
-            # Sums begin neutral, so that taps in any order give them; the start is combined once.
-            if not _is_neutral(plan.reduction):
-                total = combine(scalars, plan.reduction, start, total)
-            reader = self._reader(self._at(self.point, number, first, v), mask)
-            if self.windowing.stage.finish:
-                total = reader.body(self.windowing.stage.finish, [total])
-            address = reader.address(self.windowing.stage.buffer, self.store)
-            writes.append((to_memory(f, total), address))
+        # Sums begin neutral, so that taps in any order give them; the start is combined once.
+        if not _is_neutral(plan.reduction):
+            totals = [combine(scalars, plan.reduction, start, total) for total in totals]
+        stage = self.windowing.stage
+        readers = [self._reader(self._at(self.point, number, first, v), mask) for number, v in places]
+        values = finished(readers, stage.finish, totals)
+        writes = [
+            (to_memory(f, value), reader.address(stage.buffer, self.store))
+            for value, reader in zip(values, readers, strict=True)
+        ]
         for value, address in writes:
             if mask is None:
                 f.store(value, address)

@@ -3,7 +3,8 @@
 1. `roundeven`, an addition and a conversion that bounds are one function, `BYTE` or `INDEX`, with the zero point. It
    gives the same for every number, nan too: numbers so large that an addition would round are bounded anyhow.
 2. Machines that have the instructions convert with rounding, and bound when they narrow integers.
-3. What is looked up or computed with afterwards (`INDEX`) stays as wide as it is.
+3. What is looked up or computed with afterwards (`INDEX`) stays as wide as it is; where 32 bits are wanted, a byte is
+   made nowhere.
 """
 
 from collections.abc import Sequence
@@ -36,11 +37,18 @@ def _with_rounding(body: Body, first: int) -> Body:
         match each:
             case Apply("arith.fptoui", (place,), "i8"):
                 found = _rounded(body, first, place)
+            case Apply("arith.extui", (place,), "i32") if place >= first:
+                found = None
+                match body[place - first]:
+                    case Apply("arith.fptoui", (rounded,), "i8"):
+                        found = _rounded(body, first, rounded)
+                    case _:
+                        pass
             case _:
                 continue
         if found is not None:
             place, zero = found
-            name = BYTE if number == len(body) - 1 else INDEX
+            name = BYTE if number == len(body) - 1 and each.element == "i8" else INDEX
             changed[number] = replace(each, function=name, operands=(place,), parameter=zero)
     return needed_of(changed, first) if changed != list(body) else body
 

@@ -26,6 +26,8 @@ FLOAT_DOT = "dot2.bf16"
 one number of a pair to the other before it is packed."""
 PAIR_DOT = "dot2"
 """The products of two pairs of numbers of 16 bits, which have signs, added up in 32 bits."""
+BYTE_PAIR = "pair"
+"""Two bytes without a sign as two numbers of 16 bits: an i16 as an i32."""
 TABLE = "table"
 """One of 256 bytes, by the number that a byte is without a sign; its parameter is these bytes."""
 BYTE = "byte"
@@ -132,7 +134,7 @@ _ROWS = (
     _real("atan", 3, 19, 13),
     _real("rsqrt", 1.5, 2, 2, in_f64=True),
     _real("powf", 1, 93, 56),
-    *_plain(" ".join((DOT, SIGNED_DOT, UNSIGNED_DOT, FLOAT_DOT, PAIR_DOT, TABLE, BYTE, INDEX))),
+    *_plain(" ".join((DOT, SIGNED_DOT, UNSIGNED_DOT, FLOAT_DOT, PAIR_DOT, BYTE_PAIR, TABLE, BYTE, INDEX))),
 )
 SCALAR_FUNCTIONS: Mapping[str, ScalarFunction] = {row.name: row for row in _ROWS}
 """Every function that some backend can write."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from fuse_dialect.loops.bodies import indices_of, moved, with_indices
-from fuse_dialect.loops.functions import DOT, FLOAT_DOT, PAIR_DOT, SIGNED_DOT, UNSIGNED_DOT
+from fuse_dialect.loops.functions import BYTE_PAIR, DOT, FLOAT_DOT, PAIR_DOT, SIGNED_DOT, UNSIGNED_DOT
 from fuse_dialect.loops.indices import Index, Loop, axes_of, loop, substituted
 from fuse_dialect.loops.program import Apply, Axis, Body, Buffer, Literal, LoopProgram, Read, Stage
 
@@ -72,14 +72,9 @@ def in_pairs(program: LoopProgram, constants: frozenset[str]) -> LoopProgram | N
         return None
     body: Body = (
         replace(x, element="i16", otherwise=None if x.otherwise is None else _repeated(x.otherwise, PAIR)),
-        Apply("arith.extui", (0,), "i32"),
-        Literal(8, "i32"),
-        Apply("arith.shli", (1, 2), "i32"),
-        Apply("arith.ori", (1, 3), "i32"),
-        Literal(0x00FF00FF, "i32"),
-        Apply("arith.andi", (4, 5), "i32"),  # bytes 0 and 1 are where those of numbers 0 and 1 of a pair are
+        Apply(BYTE_PAIR, (0,), "i32"),
         _of_32_bits(w),
-        Apply(PAIR_DOT, (6, 7), "i32"),
+        Apply(PAIR_DOT, (1, 2), "i32"),
     )
     return _rewritten(program, axis, body, {x.buffer: "i16", w.buffer: "i32"}, PAIR)
 

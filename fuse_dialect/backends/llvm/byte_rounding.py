@@ -7,17 +7,18 @@ integer, so only the upper bound needs an instruction of its own.
 from collections.abc import Sequence
 
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.assembler.values import I8, I16, I32, Value, constant
+from fuse_dialect.backends.assembler.values import I8, I16, I32, Type, Value, constant
 from fuse_dialect.loops.byte_rounding import GREATEST
 
 
-def rounded_byte(f: Function, x: Value, zero: int, *, is_index: bool) -> Value:
+def rounded_byte(f: Function, x: Value, zero: int, result: Type, *, is_index: bool) -> Value:
     """The numbers as bytes without a sign.
 
     Args:
         f: Where it is written.
         x: An f32, or a vector of these.
         zero: What is added after rounding, 0 to 255.
+        result: i8, or i32 for bytes as numbers of 32 bits.
         is_index: Whether something is computed with them, or a table is looked up.
     """
     packs = x.type.lanes == 8 and not is_index
@@ -25,7 +26,7 @@ def rounded_byte(f: Function, x: Value, zero: int, *, is_index: bool) -> Value:
         low = constant(x.type, -zero)
         x = f.select(f.compare("ogt", x, low), x, low)  # nan becomes the lower bound
     number = _moved(f, x, zero)
-    return _packed(f, number) if packs else f.cast("trunc", number, x.type.of("i8"))
+    return _packed(f, number) if packs else f.cast("trunc", number, result)
 
 
 def rounded_bytes(f: Function, numbers: Sequence[Value], zero: int) -> Value:

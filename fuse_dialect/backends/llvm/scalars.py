@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.assembler.values import Type, Value, constant
+from fuse_dialect.backends.assembler.values import I8, I16, Type, Value, constant
 from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
 from fuse_dialect.backends.llvm.byte_rounding import rounded_byte
 from fuse_dialect.backends.llvm.byte_tables import look_up
@@ -141,13 +141,22 @@ def apply(
         case functions.TABLE, bytes() as table:
             return look_up(f, scalars.machine, table, operands[0])
         case functions.BYTE | functions.INDEX, int() as zero:
-            return rounded_byte(f, operands[0], zero, is_index=name == functions.INDEX)
+            return rounded_byte(f, operands[0], zero, result, is_index=name == functions.INDEX)
+        case functions.BYTE_PAIR, _:
+            return _pair(f, operands[0])
         case "arith.cmpi", str() as predicate:
             return f.compare(predicate, *operands)
         case "arith.cmpf", str() as predicate:
             return f.compare(predicate, *(widened(f, operand) for operand in operands))
         case _:
             return _plain_function(scalars, instruction, operands, literals, result)
+
+
+def _pair(f: Function, x: Value) -> Value:
+    """Two bytes as two numbers of 16 bits: one instruction for all lanes."""
+    count = 2 * max(x.type.lanes, 1)
+    words = f.cast("zext", f.cast("bitcast", x, I8.wide(count)), I16.wide(count))
+    return f.cast("bitcast", words, x.type.of("i32"))
 
 
 def _plain_function(

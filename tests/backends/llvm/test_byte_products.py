@@ -117,6 +117,33 @@ def test_products_are_exact(target: str, seed: int) -> None:
     np.testing.assert_array_equal(got, expected)
 
 
+def _product(rows: int, columns: int, depth: int) -> str:
+    x, w, y = f"{rows}x{depth}xui8", f"{columns}x{depth}xi8", f"{rows}x{columns}xi32"
+    return f"""func.func @main(%x: tensor<{x}>, %w: tensor<{w}>) -> tensor<{y}> {{
+  %y = fuse.dense %x, %w, out_dtype = "i32" : (tensor<{x}>, tensor<{w}>) -> tensor<{y}>
+  return %y : tensor<{y}>
+}}"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("depth", [*range(2, 36, 2), 112])
+def test_rows_of_any_length_are_copied_whole(target: str, depth: int) -> None:
+    text, random = _product(15, 24, depth), np.random.default_rng(depth)
+    arrays = [random.integers(0, 256, (15, depth)).astype(np.uint8)]
+    arrays += [random.integers(-128, 128, (24, depth)).astype(np.int8)]
+    (program,) = primitives(text)
+    got, _ = run_kernel(program, arrays, frozenset({1}), 1, TARGETS[target])
+    np.testing.assert_array_equal(got, fd.run(fd.parse(text), *arrays)[0])
+
+
+@pytest.mark.parametrize("depth", [8, 14, 30])
+def test_rows_are_copied_without_masks_where_lanes_are_tested_one_by_one(depth: int) -> None:
+    (program,) = primitives(_product(15, 16, depth))
+    emitted = LLVMBackend(target=AVX2).emit(KernelRequest(program, frozenset({1})))
+    assert isinstance(emitted, EmittedKernel)
+    assert "masked" not in emitted.ir_text
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_greatest_products_do_not_saturate(target: str) -> None:
     text = """func.func @main(%x: tensor<4x64xui8>, %w: tensor<16x64xi8>) -> tensor<4x16xi32> {

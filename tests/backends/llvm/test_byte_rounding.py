@@ -65,6 +65,25 @@ def test_three_instructions_are_one() -> None:
     assert functions(with_rounding(program(8, 100.0, table), machine))[0] == (INDEX, 100)
 
 
+WIDENED = (Apply("arith.extui", (4,), "i32"), Apply("arith.sitofp", (5,), "f32"))
+
+
+def test_what_is_computed_with_is_never_a_byte() -> None:
+    wide = with_rounding(program(8, 100.0, *WIDENED), AVX2.machine)
+    assert functions(wide) == [(INDEX, 100), ("arith.sitofp", None)]
+    assert [each.element for each in wide.stages[0].body if isinstance(each, Apply)] == ["i32", "f32"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_computed_with_is_the_byte(target: str) -> None:
+    x = np.array([*EDGES, *np.linspace(-10, 300, 500)], np.float32)
+    bytes = run_loops(program(len(x), 100.0), [x])[0]
+    wide = program(len(x), 100.0, *WIDENED)
+    buffers = (wide.buffers[0], Buffer("y", "f32", (len(x),), Role.RESULT))
+    wide = LoopProgram("f", buffers, wide.stages)
+    np.testing.assert_array_equal(Native(wide, TARGETS[target])(x)[0], bytes.astype(np.float32))
+
+
 @pytest.mark.parametrize("zero", [0.5, -1.0, 256.0, float("nan")])
 def test_what_is_no_zero_point_is_added(zero: float) -> None:
     assert functions(with_rounding(program(8, zero), AVX2.machine)) == functions(program(8, zero))

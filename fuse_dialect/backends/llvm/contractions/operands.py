@@ -14,6 +14,7 @@ from functools import partial, reduce
 
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import I1, VOID, Type, Value, constant
+from fuse_dialect.backends.llvm.contractions.lines import fill_line
 from fuse_dialect.backends.llvm.elements import register_type
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import Reader, reader_at
@@ -57,10 +58,11 @@ class Copies:
             block: The first row and the number of rows, the first point of the last reduced axis and the number.
             pitch: Distance of rows in elements.
         """
-        name = f"{self.request.entry.name}_rows"
+        known = block[3].number
+        name = f"{self.request.entry.name}_rows{'' if known is None else f'_of_{known}'}"
         if not self.request.module.defines(name):
             inner = self._function(name, ("row", "rows", "first", "count"))
-            _RowsCopy(self, inner, pitch).write()
+            _RowsCopy(self, inner, pitch, known).write()
         f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])
 
     def panels(
@@ -110,9 +112,10 @@ class _Copy:
     def size(self, axis: int) -> Value:
         return self.frame.size(self.stage.axes[axis].size)
 
-    def value(self, factor: Factor, lane_axis: int, mask: Value | None) -> Value:
-        """The factor at the current point, for neighbours along an axis."""
-        reader = reader_at(self.frame, self.stage.axes, self.point, self.copies.lanes, lane_axis, mask)
+    def value(self, factor: Factor, lane_axis: int, mask: Value | None, lanes: int | None = None) -> Value:
+        """The factor at the current point, for neighbours along an axis; 0 lanes for the point alone."""
+        lanes = self.copies.lanes if lanes is None else lanes
+        reader = reader_at(self.frame, self.stage.axes, self.point, lanes, lane_axis if lanes else None, mask)
         return reader.scalars.wide(reader.body(factor.body))
 
     def over(self, axes: Sequence[int], write: Callable[[Value], None]) -> None:
@@ -135,9 +138,9 @@ class _Copy:
 
 
 class _RowsCopy(_Copy):
-    def __init__(self, copies: Copies, f: Function, pitch: int):
+    def __init__(self, copies: Copies, f: Function, pitch: int, known: int | None):
         super().__init__(copies, f)
-        self.pitch = pitch
+        self.pitch, self.known = pitch, known
         self.factor = copies.contraction.rows
         self.axis = copies.contraction.row_axes[-1] if copies.contraction.row_axes else None
 
@@ -147,6 +150,8 @@ class _RowsCopy(_Copy):
             return
         f = self.f
         row, rows, first, count = self.numbers
+        if self.known is not None:
+            count = f.i64(self.known)
         with f.loop(f.i64(0), rows, hints=["unroll.disable"]) as loop:
             # rows beyond the last one are read by tiles, and not stored: any row will do
             if self.axis is not None:
@@ -163,6 +168,9 @@ class _RowsCopy(_Copy):
     def _along(self, target: Value, first: Value, count: Value) -> None:
         """Points of the last reduced axis, at the current point of the others."""
         f, lanes, last = self.f, self.copies.lanes, self.reduced[-1]
+        if count.number is not None:
+            self._along_known(target, first, count.number)
+            return
         # (1) Whole vectors, then one with a mask: nothing beyond the row is read or written.
         whole = f.subtract(count, f.remainder(count, lanes))
         with f.loop(f.i64(0), whole, lanes, hints=["unroll.disable"]) as inner:
@@ -173,6 +181,20 @@ class _RowsCopy(_Copy):
             self.point[last] = f.add(whole, first)
             value = self.value(self.factor, last, mask)
             f.masked_store(value, f.offset(target, whole, self.copies.element), mask)
+
+    def _along_known(self, target: Value, first: Value, count: int) -> None:
+        """The same where the number of points is known."""
+        f, last = self.f, self.reduced[-1]
+
+        def fill(start: Value, lanes: int, mask: Value | None) -> None:
+            self.point[last] = f.add(start, first)
+            value, to = self.value(self.factor, last, mask, lanes), f.offset(target, start, self.copies.element)
+            if mask is None:
+                f.store(value, to)
+            else:
+                f.masked_store(value, to, mask)
+
+        fill_line(f, self.frame.machine, self.copies.lanes, count, fill)
 
     def _write_runs(self, run: Run) -> None:
         """All rows for one point of the other reduced axes after the other."""
@@ -210,23 +232,27 @@ class _RowsCopy(_Copy):
         """A run of which nothing is padding."""
         f, lanes, element = self.f, self.copies.lanes, self.copies.element
         source = self._at(run, is_last=False).address(run.read.buffer, run.place)
-        type, rest = element.wide(lanes), run.length % lanes
+        rest = run.length % lanes
+        whole = f.i64(run.length - rest)
 
-        def moved(start: Value, mask: Value | None) -> None:
+        def moved(start: Value, lanes: int, mask: Value | None = None) -> None:
+            type = element.wide(lanes)
             at, to = (f.offset(each, start, element) for each in (source, target))
             if mask is None:
                 f.store(f.load(type, at), to)
             else:
                 f.masked_store(f.masked_load(type, at, mask, constant(type, 0)), to, mask)
 
+        def moved_last(start: Value, lanes: int, mask: Value | None) -> None:
+            moved(f.add(start, whole), lanes, mask)
+
         if run.length > _WRITTEN_OUT * lanes:
-            with f.loop(f.i64(0), f.i64(run.length - rest), lanes, hints=["unroll.disable"]) as loop:
-                moved(loop.index, None)
+            with f.loop(f.i64(0), whole, lanes, hints=["unroll.disable"]) as loop:
+                moved(loop.index, lanes)
         else:
             for start in range(0, run.length - rest, lanes):
-                moved(f.i64(start), None)
-        if rest:
-            moved(f.i64(run.length - rest), f.first_lanes(f.i64(rest), lanes))
+                moved(f.i64(start), lanes)
+        fill_line(f, self.frame.machine, lanes, rest, moved_last)
         return []
 
     def _piecewise(self, axes: Sequence[int], target: Value) -> list[Value]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import I1, I8, I64, PTR, VOID, Value, constant
+from fuse_dialect.backends.llvm.contractions.lines import fill_line
 from fuse_dialect.backends.llvm.elements import register_type
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
@@ -17,7 +18,6 @@ from fuse_dialect.loops.convolution_schedule import Strip
 from fuse_dialect.loops.indices import Guard, Index, Loop, axes_of
 from fuse_dialect.loops.places import Place, flat_place
 from fuse_dialect.loops.program import Apply, Axis, Body, Literal, Read
-from fuse_dialect.machines.machine import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +180,8 @@ class _Fill:
     def _fill_along(self, to: Value, axis: int, count: int, body: Body, begin: int = 0) -> None:
         """So many elements along an axis, from `begin` on, in vectors."""
         f, machine = self.f, self.frame.machine
-        lanes = machine.lanes(self.type.bits // 8)
-        whole = count // lanes * lanes
 
-        def fill(first: Value, lanes: int, mask: Value | None = None) -> None:
+        def fill(first: Value, lanes: int, mask: Value | None) -> None:
             self.point[axis] = f.add(first, f.i64(begin))
             reader = reader_at(self.frame, self.axes, self.point, lanes, axis if lanes else None, mask)
             value, target = reader.body(body), f.offset(to, first, self.type)
@@ -194,15 +192,4 @@ class _Fill:
             else:
                 f.masked_store(value, target, mask)
 
-        if whole:
-            with f.loop(f.i64(0), f.i64(whole), lanes, hints=["unroll.disable"]) as loop:
-                fill(loop.index, lanes)
-        if Unit.MASKS in machine.units:
-            if whole < count:
-                fill(f.i64(whole), lanes, f.first_lanes(f.i64(count - whole), lanes))
-            return
-        # Without masks lanes are tested one by one; the few elements of an image's pixel are a narrow vector.
-        while whole < count:
-            part = 1 << (count - whole).bit_length() - 1
-            fill(f.i64(whole), part if part > 1 else 0)
-            whole += part
+        fill_line(f, machine, machine.lanes(self.type.bits // 8), count, fill)

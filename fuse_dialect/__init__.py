@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fuse_dialect.api import text as text
     from fuse_dialect.api import write as write
     from fuse_dialect.backends.runtime.program import Program as Program
-    from fuse_dialect.capture import from_torch as from_torch
     from fuse_dialect.diagnostics import FuseError as FuseError
     from fuse_dialect.diagnostics import Reason as Reason
     from fuse_dialect.frontends.torch_exports import LostStateWarning as LostStateWarning
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from fuse_dialect.hardware.trips import trips_of as trips_of
     from fuse_dialect.jax.capture import from_jax as from_jax
     from fuse_dialect.jax.jit import jit as jit
+    from fuse_dialect.pytorch.capture import from_torch as from_torch
     from fuse_dialect.remarks.module_plan import Decision as Decision
     from fuse_dialect.remarks.module_plan import ModulePlan as ModulePlan
     from fuse_dialect.remarks.module_plan import PlannedGroup as PlannedGroup
@@ -61,13 +61,13 @@ _PLACES = {
         "write",
     ),
     "fuse_dialect.backends.runtime.program": ("Program",),
-    "fuse_dialect.capture": ("from_torch",),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),
     "fuse_dialect.frontends.torch_exports": ("LostStateWarning",),
     "fuse_dialect.hardware.lower_trips": ("lower_trips",),
     "fuse_dialect.hardware.trips": ("Trip", "for_each_trip", "trips_of"),
     "fuse_dialect.jax.capture": ("from_jax",),
     "fuse_dialect.jax.jit": ("jit",),
+    "fuse_dialect.pytorch.capture": ("from_torch",),
     "fuse_dialect.remarks.module_plan": ("Decision", "ModulePlan", "PlannedGroup"),
     "fuse_dialect.remarks.statistics": ("FusionStatistics",),
     "fuse_dialect.rows.mapping": ("map_rows",),

@@ -11,7 +11,6 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, NameLoc, StringAttr
 from xdsl.ir import Attribute, Block
 
-from fuse_dialect.capture import package_of_extra
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE
 from fuse_dialect.dialect.types import DYNAMIC, element_type_of, tensor
@@ -21,6 +20,7 @@ from fuse_dialect.interpreters.entry import MODEL_NAME
 from fuse_dialect.jax.library import forget_lines, library_functions
 from fuse_dialect.jax.refusals import hide_own_frames, jax_refusals
 from fuse_dialect.jax.signature import name_of, value_name
+from fuse_dialect.loading.extra_packages import package_of_extra
 from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.loading.module_file import module_of_text
 

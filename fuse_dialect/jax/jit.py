@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.api import FuseOptions, check_options
 from fuse_dialect.api import compile as compile_module
-from fuse_dialect.capture import package_of_extra
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.jax.bound import BoundFunction
@@ -34,6 +33,7 @@ from fuse_dialect.jax.library import library_functions
 from fuse_dialect.jax.refusals import check_runnable, definition_place, hide_own_frames, jax_refusals
 from fuse_dialect.jax.signature import leaf_names, name_of, split, static_arguments
 from fuse_dialect.jax.weights import FixedArrays, fix
+from fuse_dialect.loading.extra_packages import package_of_extra
 from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.transforms.runnable import make_runnable
 

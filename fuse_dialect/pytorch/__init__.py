@@ -1,1 +1,1 @@
-"""PyTorch's programs: `torch.compile(model, backend="fuse_dialect")`."""
+"""PyTorch's programs: captured as modules, and compiled by `torch.compile(model, backend="fuse_dialect")`."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.rows.extra_modules import imported
+from fuse_dialect.loading.extra_packages import package_of_extra
 from fuse_dialect.rows.sent import opened, sent
 from fuse_dialect.rows.sinks import Sink
 from fuse_dialect.rows.sources import ArraySource, Source, TableSource
@@ -58,7 +58,7 @@ def run_on_cluster(cluster: Any, run: Run, blocks: Sequence[int], note: Callable
     Raises:
         FuseError: There is no such cluster, its package has another version, or a block is wrong.
     """
-    distributed = imported("distributed", "cluster")
+    distributed = package_of_extra("distributed", "cluster")
     with client_of(cluster) as client:
         check_versions(client)
         is_here = isinstance(run.source, ArraySource | TableSource)
@@ -141,7 +141,7 @@ def client_of(cluster: Any) -> "Generator[Any]":
     Raises:
         FuseError: There is no such cluster.
     """
-    distributed = imported("distributed", "cluster")
+    distributed = package_of_extra("distributed", "cluster")
     if not isinstance(cluster, str):
         if not hasattr(cluster, "submit"):
             hint = "a client of Dask, the address of its scheduler (tcp://host:8786), or local:2"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.rows.extra_modules import imported
+from fuse_dialect.loading.extra_packages import package_of_extra
 from fuse_dialect.rows.sent import opened, sent
 from fuse_dialect.rows.tables import arrays_of_table
 
@@ -47,7 +47,7 @@ def map_lazily(rows: "RowProgram", data: Any) -> Any:
 
 
 def _of_array(rows: "RowProgram", data: Any) -> Any:
-    array: Any = imported("dask.array", "cluster")
+    array: Any = package_of_extra("dask.array", "cluster")
     if len(rows.inputs) != 1:
         names = ", ".join(column.name for column in rows.inputs)
         raise FuseError(f"an array of Dask is one input, the program takes {len(rows.inputs)} ({names})")
@@ -71,7 +71,7 @@ def _of_array(rows: "RowProgram", data: Any) -> Any:
             meta=np.empty((0,) * (len(output.shape) + 1), output.dtype),
         )
     # One task gives all outputs of a block.
-    dask: Any = imported("dask", "cluster")
+    dask: Any = package_of_extra("dask", "cluster")
     run = dask.delayed(_Arrays(rows), nout=len(rows.outputs), pure=True)
     found = [run(block) for block in whole.to_delayed().reshape(-1)]
     return tuple(
@@ -125,7 +125,7 @@ def _meta(rows: "RowProgram") -> Any:
 
 def _frame(rows: "RowProgram", arrays: "Sequence[Array]", index: Any) -> Any:
     """A column for each output of one axis, and one for each number of others, with its place in the name."""
-    pandas: Any = imported("pandas", "cluster")
+    pandas: Any = package_of_extra("pandas", "cluster")
     columns: dict[str, Any] = {}
     for column, array in zip(rows.outputs, arrays, strict=True):
         if array.ndim == 1:

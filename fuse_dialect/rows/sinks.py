@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.rows.extra_modules import imported
+from fuse_dialect.loading.extra_packages import package_of_extra
 from fuse_dialect.rows.tables import table_of_arrays
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class ZarrSink(FileSink):
 
     def begin(self) -> None:
         """See `FileSink.begin`."""
-        zarr = imported("zarr", "cluster")
+        zarr = package_of_extra("zarr", "cluster")
         if len(self.columns) > 1:
             zarr.open_group(self.partial, mode="w")
         for column in self.columns:
@@ -205,7 +205,7 @@ class ZarrSink(FileSink):
 
     def write_block(self, first: int, arrays: "Sequence[Array]") -> None:
         """See `FileSink.write_block`."""
-        zarr = imported("zarr", "cluster")
+        zarr = package_of_extra("zarr", "cluster")
         for column, array in zip(self.columns, arrays, strict=True):
             place = self.partial if len(self.columns) == 1 else os.path.join(self.partial, column.name)
             zarr.open_array(place, mode="r+")[first : first + len(array)] = array
@@ -216,13 +216,13 @@ class ParquetSink(FileSink):
 
     def begin(self) -> None:
         """See `FileSink.begin`."""
-        imported("pyarrow.parquet", "arrow")
+        package_of_extra("pyarrow.parquet", "arrow")
         shutil.rmtree(self.partial, ignore_errors=True)
         os.mkdir(self.partial)
 
     def write_block(self, first: int, arrays: "Sequence[Array]") -> None:
         """See `FileSink.write_block`."""
-        parquet = imported("pyarrow.parquet", "arrow")
+        parquet = package_of_extra("pyarrow.parquet", "arrow")
         name = os.path.join(self.partial, f"part-{first // self.block:08}.parquet")
         draft = f"{name}.{os.getpid()}.tmp"
         parquet.write_table(table_of_arrays(arrays, self.columns), draft)

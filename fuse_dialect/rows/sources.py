@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.rows.extra_modules import imported
+from fuse_dialect.loading.extra_packages import package_of_extra
 from fuse_dialect.rows.tables import arrays_of_table
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class ZarrSource(Source):
     @property
     def _arrays(self) -> list[Any]:
         if self._opened is None:
-            zarr = imported("zarr", "cluster")
+            zarr = package_of_extra("zarr", "cluster")
             try:
                 found = zarr.open(self._path, mode="r")
             except Exception as error:  # zarr raises its own and those of its stores
@@ -128,7 +128,7 @@ class ZarrSource(Source):
 
     def state(self) -> list[Any]:
         """See `Source.state`."""
-        zarr = imported("zarr", "cluster")
+        zarr = package_of_extra("zarr", "cluster")
         found = zarr.open(self._path, mode="r")
         arrays = [found] if hasattr(found, "shape") else [found[name] for name in self._names]
         return [os.path.abspath(self._path), *([list(array.shape), str(array.dtype)] for array in arrays)]
@@ -161,7 +161,7 @@ class ParquetSource(Source):
         return sorted(os.path.join(self._path, name) for name in os.listdir(self._path) if name.endswith(".parquet"))
 
     def _open(self, path: str) -> Any:
-        parquet = imported("pyarrow.parquet", "arrow")
+        parquet = package_of_extra("pyarrow.parquet", "arrow")
         try:
             return parquet.ParquetFile(path)
         except Exception as error:
@@ -169,7 +169,7 @@ class ParquetSource(Source):
 
     def read(self, first: int, last: int) -> "list[Array]":
         """See `Source.read`."""
-        pyarrow = imported("pyarrow", "arrow")
+        pyarrow = package_of_extra("pyarrow", "arrow")
         tables: list[Any] = []
         for place, (_, _, start) in enumerate(self._groups):
             end = self._groups[place + 1][2] if place + 1 < len(self._groups) else self.rows

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.rows.extra_modules import imported
+from fuse_dialect.loading.extra_packages import package_of_extra
 
 if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
@@ -82,7 +82,7 @@ def _converted(array: "Array", column: "Column", name: str, place: SourceLocatio
 
 def table_of_arrays(arrays: "Sequence[Array]", columns: "Sequence[Column]") -> Any:
     """A table of Arrow with a column for each output; rows of more axes are lists of a fixed size."""
-    pyarrow = imported("pyarrow", "arrow")
+    pyarrow = package_of_extra("pyarrow", "arrow")
     found: dict[str, Any] = {}
     for array, column in zip(arrays, columns, strict=True):
         flat = pyarrow.array(np.ascontiguousarray(array).reshape(-1))

@@ -17,8 +17,8 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.loading.extra_packages import package_of_extra
 from fuse_dialect.rows.clusters import LOCAL, check_versions, client_of
-from fuse_dialect.rows.extra_modules import imported
 
 CLONE = Path(__file__).resolve().parents[2]
 _UNDER_WAY = 2
@@ -55,7 +55,7 @@ def results_of(cluster: str | None, call: Callable[[T], R], items: Sequence[T]) 
     if cluster is None:
         yield from ((item, call(item)) for item in items)
         return
-    distributed, cloudpickle = imported("distributed", "cluster"), imported("cloudpickle", "cluster")
+    distributed, cloudpickle = package_of_extra("distributed", "cluster"), package_of_extra("cloudpickle", "cluster")
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     folders = [folder for folder in sys.path if Path(folder).is_relative_to(CLONE)]
     with client_of(cluster) as client:

@@ -13,7 +13,6 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.extras import install_hint
 from fuse_dialect.frontends.torch_exports import (
     LostStateWarning,
     decides_by_elements,
@@ -23,8 +22,9 @@ from fuse_dialect.frontends.torch_exports import (
     norms_in_training,
     root_cause,
 )
+from fuse_dialect.loading.extra_packages import package_of_extra
 
-_OWN_FOLDER = os.path.join(os.path.dirname(__file__), "")
+_OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 def from_torch(
@@ -166,16 +166,3 @@ def _in_evaluation(module: Any | None) -> Generator[None]:
     finally:
         for part, mode in zip(parts, modes, strict=True):
             part.training = mode
-
-
-def package_of_extra(name: str, extra: str) -> Any:
-    """A package of an extra, imported; if it is missing, the error says which extra has it."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        raise FuseError(
-            f"this needs the '{extra}' extra: package '{name}' is not installed",
-            hint=install_hint(extra),
-        ) from None

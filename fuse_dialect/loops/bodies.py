@@ -77,7 +77,8 @@ class BodyBuilder:
                     case Literal(False):
                         return other
                     case _:
-                        return one if one == other else instruction
+                        one = self._where(condition, one)
+                        return one if one == other else replace(instruction, operands=(condition, one, other))
             case Apply("arith.extf" | "arith.extsi", (operand,), element):
                 match self._literal(operand):
                     # True is -1 where i1 is read as signed and 1 elsewhere, so truth values are left to the function.
@@ -93,6 +94,31 @@ class BodyBuilder:
                 return folded if folded is not None and None not in known else instruction
             case _:
                 return instruction
+
+    def _where(self, condition: int, place: int) -> int:
+        """The place of a value that is the same wherever guards hold, and anything elsewhere.
+
+        Choices by the same guards are made already, and a number without indices is there anyhow. A chain of functions
+        that is read with padding around makes such a choice behind each of them.
+        """
+        inside = self.instructions[condition - self.first] if condition >= self.first else None
+        if not isinstance(inside, Inside):
+            return place
+        needed, changed = {place}, dict[int, int]()
+        for number in range(place, self.first - 1, -1):
+            if number in needed:
+                needed.update(operands(self.instructions[number - self.first]))
+        for number in sorted(needed - set(range(self.first))):
+            match self.instructions[number - self.first]:
+                case Apply("arith.select", (chosen, one, _)) if chosen == condition:
+                    changed[number] = changed.get(one, one)
+                case Read(indices=(), guards=guards) as read if guards and guards == inside.guards:
+                    changed[number] = self.add(replace(read, guards=(), otherwise=None))
+                case Apply(_, used) as apply if any(each in changed for each in used):
+                    changed[number] = self.add(replace(apply, operands=tuple(changed.get(each, each) for each in used)))
+                case _:
+                    pass
+        return changed.get(place, place)
 
     def _without_bounds(self, conversion: Apply, place: int) -> int:
         """What is converted to integers, before it is bounded by the least and greatest of them, as conversions do."""

@@ -28,6 +28,18 @@ def test_zeros_of_two_signs_are_two_literals() -> None:
     assert builder.add(Literal(-0.0, "f32")) == 1
 
 
+def test_a_choice_by_guards_makes_those_by_the_same_guards_before_it() -> None:
+    here, there = (Guard(loop(0) - shift, 4) for shift in (1, 2))
+    builder = BodyBuilder([6])
+    x, zero = builder.add(Read("x", (loop(0) - 1,), "f32", (here,), Literal(0.0, "f32"))), Literal(0.0, "f32")
+    inner = builder.add(Apply("arith.select", (builder.add(Inside((here,))), x, builder.add(zero)), "f32"))
+    other = builder.add(Apply("arith.select", (builder.add(Inside((there,))), inner, builder.add(zero)), "f32"))
+    chain = builder.add(Apply("math.exp", (other,), "f32"))
+    outer = builder.add(Apply("arith.select", (builder.add(Inside((here,))), chain, builder.add(zero)), "f32"))
+    choices = [each for each in builder.finished(outer) if isinstance(each, Apply) and each.function == "arith.select"]
+    assert len(choices) == 2  # that of other guards is left, and the last one
+
+
 def test_a_choice_that_is_known_is_its_operand() -> None:
     builder = BodyBuilder((3,))
     one, other = builder.add(_read("x", loop(0))), builder.add(_read("y", loop(0)))

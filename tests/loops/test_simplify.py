@@ -11,7 +11,7 @@ from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.interpreters.loops import run_loops
 from fuse_dialect.loops.bodies import reads
 from fuse_dialect.loops.printing import program_text
-from fuse_dialect.loops.program import Combiner, LoopProgram, Role
+from fuse_dialect.loops.program import Apply, Combiner, LoopProgram, Role
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
 
@@ -233,6 +233,30 @@ def test_expensive_value_that_a_product_reads_often_is_stored() -> None:
         }"""
     )
     assert names(program) == ["exp", "relu_dense"]
+
+
+def test_padding_of_a_chain_is_one_choice() -> None:
+    program = simplified(
+        """(%x: tensor<4x6xf32>, %s: tensor<f32>, %z: tensor<f32>) -> tensor<6x9xf32> {
+          %a = fuse.divide %x, %s : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+          %b = fuse.round %a : tensor<4x6xf32>
+          %c = fuse.add %b, %s : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+          %d = fuse.clip %c, min = 0.0, max = 255.0 : tensor<4x6xf32>
+          %y = fuse.pad %d, %z, low = [1, 1], high = [1, 2] : (tensor<4x6xf32>, tensor<f32>) -> tensor<6x9xf32>
+          return %y : tensor<6x9xf32>
+        }"""
+    )
+    (stage,) = program.stages
+    assert [inner.function for inner in stage.body if isinstance(inner, Apply)] == [
+        "arith.divf",
+        "math.roundeven",
+        "arith.addf",
+        "arith.maximumf",
+        "arith.minimumf",
+        "arith.select",
+    ]
+    # The image is read inside alone, and numbers wherever it is.
+    assert {read.buffer: bool(read.guards) for read in reads(stage.body)} == {"x": True, "s": False, "z": False}
 
 
 def test_padding_of_a_map_guards_what_the_map_reads() -> None:

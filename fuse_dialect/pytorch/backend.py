@@ -25,7 +25,6 @@ from typing import Any, cast
 
 import torch
 from torch import fx
-from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -42,6 +41,7 @@ from fuse_dialect.logs import PYTORCH
 from fuse_dialect.pytorch.graphs import (
     aten_graph,
     call_of,
+    decompositions,
     given_array,
     is_call,
     is_number,
@@ -56,36 +56,8 @@ MOST_SIZES = 16
 """Lists of sizes that have a program at a time, for graphs of open sizes."""
 SAMPLES = 16
 """Elements of a parameter that are compared before each call."""
-_KEPT_WHOLE = (
-    "silu",
-    "hardswish",
-    "hardsigmoid",
-    "softplus",
-    "upsample_nearest2d",
-    "addmm",
-    "baddbmm",
-    "_scaled_dot_product_flash_attention_for_cpu",
-)
-"""Operators that have an equal here, and are not written out by PyTorch. Attention, as it is written out there, gives
-weights where its gradient wants logarithms of sums."""
-_WRITTEN_OUT = [
-    torch.ops.aten._native_batch_norm_legit_functional,
-    torch.ops.aten._native_batch_norm_legit,
-    torch.ops.aten.native_batch_norm,
-    torch.ops.aten.native_batch_norm_backward,
-    torch.ops.aten.native_group_norm_backward,
-    torch.ops.aten.native_dropout,
-]
-"""Operators that are none of the core, or stay in it, and that PyTorch knows to write out."""
-
 _told = set[str]()
 """Operators that the log has named."""
-
-
-def decompositions() -> dict[Any, Any]:
-    """How PyTorch writes operators in core ATen, less those that are better as they are."""
-    table = {**core_aten_decompositions(), **get_decompositions(_WRITTEN_OUT)}
-    return {op: rule for op, rule in table.items() if op.overloadpacket.__name__ not in _KEPT_WHOLE}
 
 
 class Readable(OperatorSupportBase):
@@ -118,8 +90,9 @@ class Readable(OperatorSupportBase):
         return why_not(call, self._metas)
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: fx.Node) -> bool:
-        """Whether the node goes into a program."""
-        return node.op == "call_function" and node.name not in self.reasons and not is_number(node)
+        """Whether the node goes into a program. A field of results goes where they are."""
+        source = node if node.op != "call_function" or is_call(node) else cast(fx.Node, node.args[0])
+        return source.op == "call_function" and source.name not in self.reasons and not is_number(node)
 
 
 class _Part:

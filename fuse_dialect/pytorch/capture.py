@@ -24,6 +24,8 @@ from fuse_dialect.frontends.torch_exports import (
 )
 from fuse_dialect.loading.extra_packages import package_of_extra
 
+_NO_ONNX = "ConversionError"
+"""What PyTorch raises where it exports a network, and has no ONNX for one of its operators."""
 _OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
@@ -31,6 +33,9 @@ def from_torch(
     module: Any, *examples: Any, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None
 ) -> ModuleOp:
     """The module of a PyTorch network, by way of `torch.export` and ONNX.
+
+    What PyTorch exports but does not write as ONNX, such as complex numbers and linear algebra, is read as operators of
+    ATen, for the sizes of the examples; complex tensors are pairs of their parts, along a last axis of 2.
 
     Args:
         module: A `torch.nn.Module`, exported as it behaves in evaluation, or a `torch.export.ExportedProgram`.
@@ -53,8 +58,6 @@ def from_torch(
             or an operator of the exported model is not supported.
     """
     torch, *_ = [package_of_extra(name, "torch") for name in ("torch", "onnx", "onnxscript")]
-    from fuse_dialect.loading.module_file import read_module
-
     is_network = isinstance(module, torch.nn.Module)
     if not is_network and not isinstance(module, torch.export.ExportedProgram):
         raise FuseError(
@@ -63,47 +66,81 @@ def from_torch(
         )
     name = type(module).__name__
     told = norms_in_training(module, torch.nn.modules.batchnorm._NormBase) if is_network else []
-    with tempfile.TemporaryDirectory() as folder, _in_evaluation(module if is_network else None):
-        path = Path(folder) / f"{name}.onnx"
+    with _in_evaluation(module if is_network else None), _errors_of_exports(torch, name):
         program, said = _onnx_program(torch, module, examples, kwargs, dynamic_shapes)
-        told += [*lost_state(program.exported_program, name), *lost_attributes(said, name)]
-        _check_open_sizes(program.model, dynamic_shapes)
-        _name_results(program)
-        program.save(str(path))
-        try:
-            made = read_module(str(path)).module
-        except FuseError as error:
-            error.location = SourceLocation(name)  # the file is gone when somebody reads this
-            raise
+        if program is not None:
+            exported = program.exported_program
+        else:
+            from fuse_dialect.pytorch.exported import in_core_aten
+
+            exported = torch.export.export(module, examples, dict(kwargs or {})) if is_network else module
+            exported = in_core_aten(exported)
+    told += [*lost_state(exported, name), *lost_attributes(said, name)]
+    try:
+        made = _read_by_aten(exported) if program is None else _read_by_onnx(program, name, dynamic_shapes)
+    except FuseError as error:
+        error.location = error.location or SourceLocation(name)
+        raise
     for text in told:
         warnings.warn(text, LostStateWarning, stacklevel=2)
     return made
 
 
-def _onnx_program(
-    torch: Any, module: Any, examples: Any, kwargs: Any, dynamic_shapes: Any
-) -> "tuple[Any, Sequence[str]]":
-    """What PyTorch exports, and its warnings; most are, like what it prints, about its own matters.
+def _read_by_onnx(program: Any, name: str, dynamic_shapes: Any) -> ModuleOp:
+    from fuse_dialect.loading.module_file import read_module
 
-    Raises:
-        FuseError: It cannot.
-    """
+    _check_open_sizes(program.model, dynamic_shapes)
+    _name_results(program)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.onnx"
+        program.save(str(path))
+        try:
+            return read_module(str(path)).module
+        except FuseError as error:
+            error.location = None  # the file is gone when somebody reads this
+            raise
+
+
+def _read_by_aten(exported: Any) -> ModuleOp:
+    from fuse_dialect.pytorch.exported import module_of_export
+
+    return module_of_export(exported, _names_by_keys(exported.call_spec.out_spec))
+
+
+@contextmanager
+def _errors_of_exports(torch: Any, name: str) -> Generator[None]:
+    """Say in a few lines why PyTorch exports no program."""
     try:
-        with (
-            warnings.catch_warnings(record=True) as said,
-            redirect_stdout(io.StringIO()),
-            redirect_stderr(io.StringIO()),
-        ):
-            warnings.simplefilter("always")
-            program = torch.onnx.export(
-                module, examples, kwargs=kwargs, dynamic_shapes=dynamic_shapes, dynamo=True, verbose=False
-            )
+        yield
     except Exception as error:
         # Whatever the network raises when it is run on the examples comes through, too.
         folders = (_OWN_FOLDER, os.path.join(os.path.dirname(torch.__file__), ""))
         cause = root_cause(error)
         # What says it all has no need of PyTorch's stack above it.
-        raise export_error(cause, type(module).__name__, folders) from (None if decides_by_elements(cause) else cause)
+        raise export_error(cause, name, folders) from (None if decides_by_elements(cause) else cause)
+
+
+def _onnx_program(
+    torch: Any, module: Any, examples: Any, kwargs: Any, dynamic_shapes: Any
+) -> "tuple[Any | None, Sequence[str]]":
+    """What PyTorch exports, and its warnings; most are, like what it prints, about its own matters.
+
+    `None` stands for a network of static sizes that PyTorch exports, but not as ONNX.
+    """
+    with (
+        warnings.catch_warnings(record=True) as said,
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("always")
+        try:
+            program = torch.onnx.export(
+                module, examples, kwargs=kwargs, dynamic_shapes=dynamic_shapes, dynamo=True, verbose=False
+            )
+        except Exception as error:
+            if type(error).__name__ != _NO_ONNX or dynamic_shapes is not None:
+                raise
+            program = None
     return program, [str(each.message) for each in said]
 
 
@@ -135,23 +172,31 @@ def _check_open_sizes(model: Any, dynamic_shapes: Any) -> None:
 
 def _name_results(program: Any) -> None:
     """Name the outputs that come from dictionaries by their keys, unless that is the name of another value."""
-    trees = import_module("torch.utils._pytree")
-    spec: Any = program.exported_program.call_spec.out_spec
     outputs: Any = program.model.graph.outputs
-    if spec is None or spec.num_leaves != len(outputs):
+    names = _names_by_keys(program.exported_program.call_spec.out_spec)
+    if len(names) != len(outputs):
         return  # a result that is no tensor is no output
-    places, _ = trees.tree_flatten_with_path(trees.tree_unflatten(list(range(len(outputs))), spec))
     taken = {value.name for node in program.model.graph for value in node.outputs}
     taken |= {value.name for value in (*program.model.graph.inputs, *program.model.graph.initializers.values())}
     named: set[str] = set()
-    for (path, _), output in zip(places, outputs, strict=True):
-        keys = [str(getattr(step, "key", getattr(step, "idx", getattr(step, "name", "")))) for step in path]
-        name = ".".join(keys)
+    for name, output in zip(names, outputs, strict=True):
         # One tensor may stand in two places; the first one names it.
-        if any(hasattr(step, "key") for step in path) and name not in taken and output.name not in named:
+        if name and name not in taken and output.name not in named:
             output.name = name
             named.add(name)
             taken.add(name)
+
+
+def _names_by_keys(spec: Any) -> list[str]:
+    """A name for each leaf of a tree of results: the keys that lead to it; empty without a dictionary on the way."""
+    trees = import_module("torch.utils._pytree")
+    places, _ = trees.tree_flatten_with_path(trees.tree_unflatten(list(range(spec.num_leaves)), spec))
+    return [
+        ".".join(str(getattr(step, "key", getattr(step, "idx", getattr(step, "name", "")))) for step in path)
+        if any(hasattr(step, "key") for step in path)
+        else ""
+        for path, _ in places
+    ]
 
 
 @contextmanager

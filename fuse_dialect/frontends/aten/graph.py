@@ -67,6 +67,29 @@ class AtenGraph:
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
     """Values by name; an input of that name is no argument."""
 
+    def drop_unread(self) -> None:
+        """Leave out calls and constants that no output needs; inputs stay."""
+        needed = {ref.name for ref in self.outputs}
+        kept = list[Call]()
+        for call in reversed(self.calls):
+            if call.name in needed:
+                kept.append(call)
+                needed |= {ref.name for ref in refs_of([*call.args, *call.kwargs.values()])}
+        self.calls = kept[::-1]
+        arguments = {name for name, _ in self.inputs}
+        self.constants = {name: each for name, each in self.constants.items() if name in needed or name in arguments}
+
+
+def refs_of(arguments: Sequence[Argument]) -> list[Ref]:
+    """The values among arguments, and in lists of them."""
+    found = list[Ref]()
+    for argument in arguments:
+        if isinstance(argument, Ref):
+            found.append(argument)
+        elif isinstance(argument, list | tuple):
+            found += refs_of(cast("Sequence[Argument]", argument))
+    return found
+
 
 def to_json(graph: AtenGraph) -> dict[str, Any]:
     """The graph as what `json` can write, without its constants."""

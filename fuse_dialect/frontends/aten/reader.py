@@ -23,7 +23,7 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.types import element_type_of
-from fuse_dialect.frontends.aten.graph import Argument, Array, AtenGraph, Call, Ref, TensorMeta
+from fuse_dialect.frontends.aten.graph import Argument, Array, AtenGraph, Call, Ref, TensorMeta, refs_of
 from fuse_dialect.frontends.aten.rules import (
     elementwise,
     images,
@@ -70,7 +70,7 @@ def why_not(call: Call, metas: Mapping[Ref, TensorMeta]) -> str | None:
         call: The call.
         metas: What is known of the values that it reads.
     """
-    refs = list(dict.fromkeys(_refs([*call.args, *call.kwargs.values()])))
+    refs = list(dict.fromkeys(refs_of([*call.args, *call.kwargs.values()])))
     if any(ref not in metas for ref in refs):
         return "a value that is no tensor of known shape and type"
     try:
@@ -80,16 +80,6 @@ def why_not(call: Call, metas: Mapping[Ref, TensorMeta]) -> str | None:
     except NoFuseFormError as error:
         return str(error)
     return None
-
-
-def _refs(arguments: Sequence[Argument]) -> list[Ref]:
-    found = list[Ref]()
-    for argument in arguments:
-        if isinstance(argument, Ref):
-            found.append(argument)
-        elif isinstance(argument, list | tuple):
-            found += _refs(cast("Sequence[Argument]", argument))
-    return found
 
 
 def _given(value: SSAValue, meta: TensorMeta) -> SSAValue | Parts:

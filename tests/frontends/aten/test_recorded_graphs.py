@@ -112,3 +112,19 @@ def test_a_range_of_integers_counts_with_integers() -> None:
     node = Call("y", "aten.arange.start_step", (-0.9, 2.1, 2.0), {}, (meta,), "", ("model.py", 1))
     (found,) = fd.run(module_of(AtenGraph([], [node], [Ref("y")])))
     np.testing.assert_array_equal(found, [0, 2])  # PyTorch: -0.9 is 0 before it counts
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)], ids=str)
+def test_elements_are_put_along_any_axes(axes: tuple[int, ...]) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(3, 4, 5)).astype(np.float32)
+    indices = {f"i{axis}": random.permutation(3)[:2] for axis in axes}
+    key = tuple(indices.get(f"i{axis}", slice(None)) for axis in range(3))
+    values = random.normal(size=x[key].shape).astype(np.float32)
+    expected = x.copy()
+    expected[key] = values
+    places = [Ref(f"i{axis}") if axis in axes else None for axis in range(3)]
+    call = Call("y", "aten.index_put.default", (Ref("x"), places, Ref("v")), {}, (TensorMeta(x.shape, x.dtype),))
+    inputs = [("x", TensorMeta(x.shape, x.dtype)), ("v", TensorMeta(values.shape, x.dtype))]
+    (found,) = fd.run(module_of(AtenGraph(inputs, [call], [Ref("y")], indices)), x, values)
+    np.testing.assert_array_equal(found, expected)

@@ -1,6 +1,7 @@
 """Complex numbers and Fourier transforms: a complex tensor is two real ones while the graph is read.
 
-1. An operator that moves elements does to each part what it does to real numbers: its own rule is asked twice.
+1. An operator that moves elements or adds them does to each part what it does to real numbers: its own rule is asked
+   twice. Real operands have imaginary parts of 0; indices are the same for both.
 2. Others have a rule here; what has none is refused.
 
 Source: aten/src/ATen/native/native_functions.yaml and SpectralOps.cpp of PyTorch 2.14.
@@ -9,7 +10,7 @@ Source: aten/src/ATen/native/native_functions.yaml and SpectralOps.cpp of PyTorc
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -19,6 +20,7 @@ from fuse_dialect.dialect.ops.concatenation import StackOp
 from fuse_dialect.dialect.ops.elementwise import NegativeOp
 from fuse_dialect.dialect.ops.fourier import FftOp, IrfftOp, RfftOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp
+from fuse_dialect.dialect.ops.trigonometry import CosOp, SinOp
 from fuse_dialect.dialect.types import element_type_of
 from fuse_dialect.frontends.aten.graph import TensorMeta
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, is_value, made
@@ -43,6 +45,7 @@ class Parts:
 
 
 ComplexRule: TypeAlias = Callable[..., "SSAValue | Parts"]
+_OneRule = TypeVar("_OneRule", bound=ComplexRule)
 COMPLEX: dict[str, ComplexRule] = {}
 """Rules of operators that take or give complex numbers, by name; their tensors are `Parts` or real ones."""
 MOVING = frozenset(
@@ -55,15 +58,29 @@ MOVING = frozenset(
         "slice.Tensor", "slice_copy.Tensor", "select.int", "select_copy.int", "unfold.default", "diagonal.default",
         "index_select.default", "index.Tensor", "clone.default", "alias.default", "detach.default",
         "contiguous.default", "neg.default", "sum.default", "sum.dim_IntList", "mean.default", "mean.dim",
+        "cumsum.default", "gather.default", "split_with_sizes.default", "split_with_sizes_copy.default",
+        "split.Tensor", "unbind.int", "slice_scatter.default", "select_scatter.default", "index_put.default",
+        "_unsafe_index_put.default",
     )
 )  # fmt: skip
 """Operators that do the same to both parts (1)."""
+_INDICES = {
+    f"aten.{name}": place
+    for name, place in (
+        ("index.Tensor", 1),
+        ("index_put.default", 1),
+        ("_unsafe_index_put.default", 1),
+        ("index_select.default", 2),
+        ("gather.default", 2),
+    )
+}
+"""Which argument of an operator is indices."""
 
 
-def of(*targets: str) -> Callable[[ComplexRule], ComplexRule]:
+def of(*targets: str) -> Callable[[_OneRule], _OneRule]:
     """Make a function the rule of operators on complex numbers."""
 
-    def enter(rule: ComplexRule) -> ComplexRule:
+    def enter(rule: _OneRule) -> _OneRule:
         COMPLEX.update({f"aten.{target}": rule for target in targets})
         return rule
 
@@ -114,22 +131,29 @@ def complex_results(
         return [rule(want, *args, **kwargs)]
     if target not in MOVING:
         raise NoFuseFormError("complex numbers")
-    parts = [
-        RULES.rules[target](
+    whole = [each if place == _INDICES.get(target) else _as_parts(want, each) for place, each in enumerate(args)]
+    both = list[Sequence[SSAValue]]()
+    for part in ("real", "imag"):
+        found = RULES.rules[target](
             Want(tuple(meta and part_meta(meta) for meta in want.results)),
-            *(_part(each, index) for each in args),
-            **{name: _part(each, index) for name, each in kwargs.items()},
+            *(_part(each, part) for each in whole),
+            **{name: _part(_as_parts(want, each), part) for name, each in kwargs.items()},
         )
-        for index in range(2)
-    ]
-    assert all(isinstance(each, SSAValue) for each in parts), "operators that move elements have one result"
-    return [Parts(*cast("list[SSAValue]", parts))]
+        both.append([found] if isinstance(found, SSAValue) else found)
+    return [Parts(real, imag) for real, imag in zip(*both, strict=True)]
 
 
-def _part(argument: Any, index: int) -> Any:
+def _as_parts(want: Want, argument: Any) -> Any:
+    """An argument with its real tensors as complex ones."""
     if isinstance(argument, list | tuple):
-        return [_part(each, index) for each in cast("Sequence[Any]", argument)]
-    return argument.both[index] if isinstance(argument, Parts) else argument
+        return [_as_parts(want, each) for each in cast("Sequence[Any]", argument)]
+    return _parts(want, argument) if is_value(argument) else argument
+
+
+def _part(argument: Any, part: str) -> Any:
+    if isinstance(argument, list | tuple):
+        return [_part(each, part) for each in cast("Sequence[Any]", argument)]
+    return getattr(argument, part) if isinstance(argument, Parts) else argument
 
 
 def _parts(want: Want, value: Any) -> Parts:
@@ -253,7 +277,7 @@ def angle(want: Want, self: Parts) -> SSAValue:
     return atan2(self.imag, self.real)
 
 
-def _added(combine: Callable[[SSAValue, SSAValue], SSAValue]) -> ComplexRule:
+def _added(combine: Callable[[SSAValue, SSAValue], SSAValue]) -> Callable[..., Parts]:
     def rule(want: Want, self: Any, other: Any, alpha: float = 1) -> Parts:
         x, y = _wide(want, self), _scaled(_wide(want, other), alpha)
         return Parts(*(combine(one, another) for one, another in zip(x.both, y.both, strict=True)))
@@ -310,15 +334,77 @@ COMPLEX.update(
 )  # fmt: skip
 
 
-@of("mm.default", "bmm.default")
-def matrix_product(want: Want, self: Any, mat2: Any) -> Parts:
-    """Four products of real matrices."""
-    real = Want((part_meta(want.first),))
-    rule = cast(
-        "Callable[..., SSAValue]", RULES.rules["aten.mm.default" if len(want.shape) == 2 else "aten.bmm.default"]
-    )
-    (a, b), (c, d) = _parts(want, self).both, _parts(want, mat2).both
-    return Parts(
-        difference(rule(real, a, c), rule(real, b, d)),
-        total(rule(real, a, d), rule(real, b, c)),
-    )
+def _product(name: str) -> Callable[[Want, Any, Any], Parts]:
+    """A product of matrices by its name: four products of real ones."""
+
+    def rule(want: Want, self: Any, other: Any) -> Parts:
+        real = Want((part_meta(want.first),))
+        multiplied = cast("Callable[..., SSAValue]", RULES.rules[f"aten.{name}.default"])
+        (a, b), (c, d) = _parts(want, self).both, _parts(want, other).both
+        return Parts(
+            difference(multiplied(real, a, c), multiplied(real, b, d)),
+            total(multiplied(real, a, d), multiplied(real, b, c)),
+        )
+
+    return rule
+
+
+def _sum_with_product(name: str) -> ComplexRule:
+    def rule(want: Want, self: Any, one: Any, other: Any, *, beta: complex = 1, alpha: complex = 1) -> Parts:
+        product = multiply(want, _product(name)(want, one, other), alpha)
+        return _added(total)(want, product, multiply(want, self, beta)) if beta else product
+
+    return rule
+
+
+COMPLEX.update({f"aten.{name}.default": _product(name) for name in ("mm", "bmm", "mv", "dot")})
+COMPLEX.update({"aten.addmm.default": _sum_with_product("mm"), "aten.baddbmm.default": _sum_with_product("bmm")})
+
+
+@of("full.default", "new_full.default", "full_like.default", "scalar_tensor.default")
+def full(want: Want, *arguments: Any, **options: Any) -> Parts:
+    """One number everywhere."""
+    return _wide(want, arguments[-1])
+
+
+@of(
+    "zeros.default", "zeros_like.default", "new_zeros.default", "empty.memory_format", "empty_like.default",
+    "new_empty.default", "empty_strided.default", "new_empty_strided.default",
+)  # fmt: skip
+def zeros(want: Want, *arguments: Any, **options: Any) -> Parts:
+    """Zeros; elements that PyTorch leaves open are zeros as well."""
+    return _wide(want, 0)
+
+
+@of("copy.default")
+def copied(want: Want, self: Any, src: Any, *_: Any) -> Parts:
+    """The elements of the second operand."""
+    return _wide(want, src)
+
+
+@of("constant_pad_nd.default")
+def pad(want: Want, self: Any, pad: Sequence[int], value: complex = 0) -> Parts:
+    """`pad`, with each part of the number."""
+    x, fill, rule = _parts(want, self), complex(value), RULES.rules["aten.constant_pad_nd.default"]
+    sides = zip(x.both, (fill.real, fill.imag), strict=True)
+    return Parts(*(cast(SSAValue, rule(Want((part_meta(want.first),)), each, pad, number)) for each, number in sides))
+
+
+@of("where.self")
+def where(want: Want, condition: SSAValue, self: Any, other: Any) -> Parts:
+    """`where`."""
+    pairs = zip(_wide(want, self).both, _wide(want, other).both, strict=True)
+    rule = RULES.rules["aten.where.self"]
+    return Parts(*(cast(SSAValue, rule(Want((part_meta(want.first),)), condition, *pair)) for pair in pairs))
+
+
+@of("polar.default")
+def polar(want: Want, abs: SSAValue, angle: SSAValue) -> Parts:
+    """Complex numbers of their sizes and angles."""
+    return Parts(*(broadcast(times(abs, made(op(angle))), want.shape) for op in (CosOp, SinOp)))
+
+
+@of("reciprocal.default")
+def reciprocal(want: Want, self: Any) -> Parts:
+    """One over each."""
+    return divide(want, 1, self)

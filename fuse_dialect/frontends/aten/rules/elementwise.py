@@ -14,7 +14,7 @@ from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, is_boolean, is_value, made
-from fuse_dialect.frontends.fuse_values import NoFuseFormError, dtype, scalar
+from fuse_dialect.frontends.fuse_values import NoFuseFormError, broadcast, dtype, scalar
 
 _FLOAT_FUNCTIONS: Mapping[str, type[FuseOp]] = {
     "exp": e.ExpOp,
@@ -410,4 +410,4 @@ def masked_fill(want: Want, self: SSAValue, mask: SSAValue, value: Any) -> SSAVa
 def copied(want: Want, self: SSAValue, *others: Any, **options: Any) -> SSAValue:
     """The same elements, in the type that is wanted; `copy` takes those of its second operand."""
     source = others[0] if others and is_value(others[0]) else self
-    return as_type(source, want.dtype)
+    return broadcast(as_type(source, want.dtype), want.shape)

@@ -158,14 +158,21 @@ def index_put(
     accumulate: bool = False,
     unsafe: bool = False,
 ) -> SSAValue:
-    """`scatter_nd` along the first axes."""
+    """`scatter_nd`, with the axes that are indexed in front."""
     axes, found = _indexed(self, indices)
-    if axes != list(range(len(axes))):
-        raise NoFuseFormError("an index that leaves out an axis")
     sizes = shape(self)
-    joined = _joined(found, sizes[: len(axes)])
-    updates = broadcast(as_type(values, want.dtype), [*shape(joined)[:-1], *sizes[len(axes) :]])
-    return made(ScatterNdOp(self, joined, updates, mode="add" if accumulate else "update"))
+    joined = _joined(found, [sizes[axis] for axis in axes])
+    places = list(shape(joined)[:-1])
+    rest = [axis for axis in range(len(sizes)) if axis not in axes]
+    # Values lie as `index` gives them: what is indexed comes first, but neighbouring axes stay where they are.
+    first = axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
+    around = [sizes[axis] for axis in rest]
+    updates = broadcast(as_type(values, want.dtype), [*around[:first], *places, *around[first:]])
+    behind = first + len(places)
+    updates = transpose(updates, [*range(first, behind), *range(first), *range(behind, len(rest) + len(places))])
+    order = [*axes, *rest]
+    moved = made(ScatterNdOp(transpose(self, order), joined, updates, mode="add" if accumulate else "update"))
+    return transpose(moved, [order.index(axis) for axis in range(len(sizes))])
 
 
 @RULES.of("aten._unsafe_index.Tensor")

@@ -13,12 +13,13 @@ from fuse_dialect.dialect.ops import convolution as v
 from fuse_dialect.dialect.ops import reduction as r
 from fuse_dialect.dialect.ops.comparison import LessEqualOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
-from fuse_dialect.dialect.ops.elementwise import ExpOp, LogOp
+from fuse_dialect.dialect.ops.elementwise import ExpOp, LogOp, SqrtOp
 from fuse_dialect.dialect.ops.indexing import PadOp
 from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
 from fuse_dialect.dialect.ops.normalization import SoftmaxOp
 from fuse_dialect.dialect.types import element_type_of
+from fuse_dialect.frontends.aten.rules.reductions import vector_norm
 from fuse_dialect.frontends.aten.rules.shapes import sliced
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, made
 from fuse_dialect.frontends.fuse_values import (
@@ -369,3 +370,29 @@ def linear(want: Want, input: SSAValue, weight: SSAValue, bias: SSAValue | None 
     """`x @ weight.T + bias`."""
     value = made(DenseOp(input, weight))
     return value if bias is None else made(b.AddOp(value, bias))
+
+
+_FEW_ROWS = 25
+"""Rows up to which PyTorch takes distances one by one."""
+
+
+@RULES.of("aten._cdist_forward.default")
+def distances(want: Want, x1: SSAValue, x2: SSAValue, p: float, compute_mode: int | None = None) -> SSAValue:
+    """Norms of the differences of each row with each row of another matrix.
+
+    Of many rows, euclidean ones by a product, as PyTorch has them. Source: aten/src/ATen/native/Distance.cpp.
+    """
+    *batch, rows, others = want.shape
+    size = shape(x1)[-1]
+    by_product = compute_mode == 1 or (not compute_mode and max(rows, others) > _FEW_ROWS)
+    if p != 2 or not by_product:
+        one, other = reshape(x1, [*shape(x1)[:-1], 1, size]), reshape(x2, [*shape(x2)[:-2], 1, others, size])
+        return vector_norm(want, made(b.SubtractOp(one, other)), p, -1)
+    count = math.prod(batch)
+    one = reshape(broadcast(x1, [*batch, rows, size]), [count, rows, size])
+    other = reshape(broadcast(x2, [*batch, others, size]), [count, others, size])
+    squares = [made(r.SumOp(made(b.MultiplyOp(each, each)), axes=[2], keepdims=True)) for each in (one, other)]
+    crossed = made(BatchMatmulOp(one, transpose(other, [0, 2, 1])))
+    total = made(b.AddOp(squares[0], transpose(squares[1], [0, 2, 1])))
+    found = made(b.SubtractOp(total, _scaled(crossed, 2)))
+    return reshape(made(SqrtOp(made(b.MaximumOp(found, scalar(found, 0))))), want.shape)

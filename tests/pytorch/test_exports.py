@@ -1,0 +1,137 @@
+"""Networks that PyTorch exports and does not write as ONNX: `from_torch` reads them as operators of ATen."""
+
+# PyTorch is no dependency of the checks.
+# pyright: basic, reportMissingImports=false
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.func import FuncOp
+
+import fuse_dialect as fd
+from fuse_dialect.interpreters.entry import result_names
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+nn = torch.nn
+
+pytestmark = pytest.mark.slow
+
+
+class Spectral(nn.Module):
+    """A layer of a Fourier neural operator: complex weights, and a part of a spectrum that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3, 4, 2, 2, dtype=torch.cfloat))
+
+    def forward(self, x: Any) -> Any:
+        spectrum = torch.fft.rfft2(x)
+        mixed = torch.zeros(x.shape[0], 4, *spectrum.shape[-2:], dtype=torch.cfloat)
+        mixed[:, :, :2, :2] = torch.einsum("bixy,ioxy->boxy", spectrum[:, :, :2, :2], self.weight)
+        return torch.fft.irfft2(mixed, s=x.shape[-2:])
+
+
+class Regression(nn.Module):
+    """A Gaussian process: a factorization with a check of its errors, and results with names."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        kernel = torch.exp(-0.5 * torch.cdist(x, x) ** 2) + 0.1 * torch.eye(x.shape[0])
+        factor = torch.linalg.cholesky(kernel)
+        return {"mean": kernel @ torch.cholesky_solve(y[:, None], factor), "sum": factor.diagonal().log().sum()}
+
+
+class Distances(nn.Module):
+    """Distances one by one, of few rows, and by a product, of many."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        few = x[:, :5], y[:5]
+        city = torch.cdist(x, y, p=1.0)
+        return torch.cdist(*few), torch.cdist(x, y), city, torch.linalg.det(x @ x.mT)
+
+
+class Counted(nn.Module):
+    """Counts its calls, and is not written as ONNX."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("n", torch.zeros(1))
+
+    def forward(self, x: Any) -> Any:
+        self.n.add_(1)
+        return torch.linalg.slogdet(x)[1] + self.n, None, x.sum()
+
+
+class Complex(nn.Module):
+    """Takes complex numbers and gives some."""
+
+    def forward(self, z: Any) -> Any:
+        return torch.polar(z.abs(), 2 * z.angle())
+
+
+class Unread(nn.Module):
+    """Has an operator that nobody reads."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.logcumsumexp(torch.linalg.inv(x), 0)
+
+
+def check(module: Any, inputs: list[Any], expected: list[Any]) -> None:
+    for results in (fd.run(module, *inputs), fd.compile(module, cache=False)(*inputs)):
+        for found, wanted in zip(results, expected, strict=True):
+            np.testing.assert_allclose(found, wanted.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_complex_weights_and_spectra() -> None:
+    network, x = Spectral().eval(), torch.randn(2, 3, 8, 8)
+    check(fd.from_torch(network, x), [x.numpy()], [network(x)])
+
+
+def test_checks_of_factorizations_are_left_out_and_results_keep_their_names() -> None:
+    network, x, y = Regression(), torch.randn(6, 2), torch.randn(6)
+    module = fd.from_torch(network, x, y)
+    expected = network(x, y)
+    check(module, [x.numpy(), y.numpy()], [expected["mean"], expected["sum"]])
+    main = next(op for op in module.ops if isinstance(op, FuncOp))
+    assert result_names(main) == ["mean", "sum"]
+
+
+def test_distances() -> None:
+    network, x, y = Distances(), torch.randn(2, 30, 4), torch.randn(28, 4)
+    check(fd.from_torch(network, x, y), [x.numpy(), y.numpy()], list(network(x, y)))
+
+
+def test_state_that_is_lost_is_said() -> None:
+    network, x = Counted(), torch.randn(3, 3)
+    with pytest.warns(fd.LostStateWarning, match=r"'Counted' updates buffer 'n' \(test_exports.py:\d+\)"):
+        module = fd.from_torch(network, x)
+    determinant, _, total = network(x)
+    check(module, [x.numpy()], [determinant, total])
+
+
+def test_complex_tensors_are_pairs() -> None:
+    z = torch.randn(3, 4, dtype=torch.cfloat)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", fd.LostStateWarning)
+        module = fd.from_torch(Complex(), z)
+    check(module, [torch.view_as_real(z).numpy()], [torch.view_as_real(Complex()(z))])
+
+
+def test_an_exported_program_is_taken_as_it_is() -> None:
+    x = torch.randn(2, 3, 8, 8)
+    network = Spectral().eval()
+    check(fd.from_torch(torch.export.export(network, (x,))), [x.numpy()], [network(x)])
+
+
+def test_an_operator_without_a_rule_is_named_with_its_line() -> None:
+    with pytest.raises(fd.FuseError) as caught:
+        fd.from_torch(Unread(), torch.randn(3, 3))
+    assert "Unread: error: operator 'aten.logcumsumexp.default' is not supported: no rule" in str(caught.value)
+    assert "test_exports.py:" in str(caught.value)
+
+
+def test_open_sizes_need_onnx() -> None:
+    with pytest.raises(fd.FuseError, match="PyTorch cannot export 'Regression'"):
+        fd.from_torch(Regression(), torch.randn(6, 2), torch.randn(6), dynamic_shapes=({1: "columns"}, {}))

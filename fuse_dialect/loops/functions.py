@@ -32,6 +32,8 @@ TABLE = "table"
 """One of 256 bytes, by the number that a byte is without a sign; its parameter is these bytes."""
 BYTE = "byte"
 """A float rounded, moved by an integer, and bounded as a byte without a sign; its parameter is the integer."""
+CUT_BYTE = "cut"
+"""A float bounded as a byte without a sign, and cut to an integer."""
 INDEX = "index"
 """The same where something is computed with the byte, or a table is looked up."""
 
@@ -41,6 +43,9 @@ class Variant(Enum):
 
     ROUGH = "rough"
     """Of `arith.divf`: the quotient may be off by two units in the last place."""
+    BOUNDED = "bounded"
+    """Of `arith.divf`, in f32: what becomes a byte. Where the quotient is more than `BOUND`, it may be any number that
+    is; where it is less than `-BOUND`, any such number, or nan."""
     FALLING = "falling"
     """Of `math.exp`: the operand is 0 or less, or nan."""
     LIFTED = "lifted"
@@ -52,6 +57,8 @@ Parameter: TypeAlias = str | int | bytes | Variant
 integer of `BYTE` and `INDEX`, the bytes of `TABLE`, or which variant it is."""
 
 
+BOUND = 1024
+"""What is beyond it becomes the least or the greatest byte, though up to half of it is added."""
 LONG_CHAIN = 12
 """So many instructions that wait for each other leave a processor idle: several vectors at once are faster."""
 
@@ -134,7 +141,7 @@ _ROWS = (
     _real("atan", 3, 19, 13),
     _real("rsqrt", 1.5, 2, 2, in_f64=True),
     _real("powf", 1, 93, 56),
-    *_plain(" ".join((DOT, SIGNED_DOT, UNSIGNED_DOT, FLOAT_DOT, PAIR_DOT, BYTE_PAIR, TABLE, BYTE, INDEX))),
+    *_plain(" ".join((DOT, SIGNED_DOT, UNSIGNED_DOT, FLOAT_DOT, PAIR_DOT, BYTE_PAIR, TABLE, BYTE, CUT_BYTE, INDEX))),
 )
 SCALAR_FUNCTIONS: Mapping[str, ScalarFunction] = {row.name: row for row in _ROWS}
 """Every function that some backend can write."""

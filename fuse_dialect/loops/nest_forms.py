@@ -18,6 +18,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from fuse_dialect.counts import product
+from fuse_dialect.loops.byte_rounding import zero_point_of
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.functions import Variant
 from fuse_dialect.loops.grouping import is_whole
@@ -60,6 +61,17 @@ class VectorLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Divisor:
+    """What a quotient is divided by, which is the same for the whole vector loop (3)."""
+
+    cell: Cell
+    is_exact: bool
+    """Whether the quotient is exact as far as bytes go, see `Variant.BOUNDED`; else it is rough."""
+    zero_point: Cell | None = None
+    """What is added to an exact one, if that is computed."""
+
+
+@dataclass(frozen=True, slots=True)
 class NestForm:
     """How the body of a nest runs."""
 
@@ -69,8 +81,8 @@ class NestForm:
     """Instructions whose values differ from lane to lane (1)."""
     vector_loops: tuple[VectorLoop, ...]
     """Of the vector loop; none if there is no such loop."""
-    divisors: Mapping[Cell, Cell]
-    """Quotients that may be products with a reciprocal, with the cells of their divisors (3)."""
+    divisors: Mapping[Cell, Divisor]
+    """Quotients that may be products with a reciprocal (3)."""
     streams: Streams
     keeps: frozenset[str]
     """Buffers whose one value stays in a register for later nests of the row (5)."""
@@ -178,21 +190,30 @@ class _Analysis:
             case _:
                 return set()
 
-    def divisors(self) -> dict[Cell, Cell]:
-        """Rough quotients of vectors by what is the same in the whole vector loop, with the cells of the divisors."""
+    def divisors(self) -> dict[Cell, Divisor]:
+        """Rough and bounded quotients of vectors by what is the same in the whole vector loop."""
         depth = self.nest.vector
         assert depth is not None, "the nest has a vector loop"
         size = self.nest.loops[depth].size.number
         if size is not None and size < LONG:
             return {}
-        found: dict[Cell, Cell] = {}
+        found: dict[Cell, Divisor] = {}
         for number, stage in enumerate(self.nest.stages):
             for place, inner in enumerate(stage.body):
-                if isinstance(inner, Apply) and inner.parameter is Variant.ROUGH and inner.element in ("f32", "f64"):
-                    divisor = (number, inner.operands[1])
-                    is_known = self.depths[divisor] <= depth and divisor not in self.vectors
-                    if is_known and (number, place) in self.vectors and not isinstance(stage.body[divisor[1]], Literal):
-                        found[number, place] = divisor
+                if not isinstance(inner, Apply) or (number, place) not in self.vectors:
+                    continue
+                if inner.parameter not in (Variant.ROUGH, Variant.BOUNDED) or inner.element not in ("f32", "f64"):
+                    continue
+                is_exact = inner.parameter is Variant.BOUNDED
+                zero = zero_point_of(stage.body, 0, place) if is_exact else None
+                cell, zero_point = (number, inner.operands[1]), None if zero is None else (number, zero)
+                is_known = all(
+                    self.depths[each] <= depth and each not in self.vectors
+                    for each in (cell, zero_point)
+                    if each is not None
+                )
+                if is_known and not isinstance(stage.body[cell[1]], Literal):
+                    found[number, place] = Divisor(cell, is_exact, zero_point)
         return found
 
     def streams(self) -> Streams:

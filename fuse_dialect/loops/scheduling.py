@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import prod
 
 from fuse_dialect.counts import Count
+from fuse_dialect.loops.byte_rounding import joined_places, joins_vectors
 from fuse_dialect.loops.elements import register_bytes
 from fuse_dialect.loops.functions import ScalarFunction, scalar_function
 from fuse_dialect.loops.grouping import cut_in_nests, cut_in_phases, is_order, parallel_sizes, reads_of
@@ -152,7 +153,7 @@ def _map_phase(stages: list[Stage], buffers: dict[str, Buffer], machine: Machine
     if across is not None:
         return _transposed_phase(stages, order, across, buffers, machine)
     loops = _merged(order, stages, buffers)
-    unroll = _together(stages, loops[-1], lanes) if has_vectors else 1
+    unroll = _together(stages, loops[-1], lanes, machine) if has_vectors else 1
     nest = Nest(tuple(stages), loops[-1:], 0 if has_vectors else None, 1, Direction.ALONG, lanes, unroll)
     return Phase(loops[:-1], (nest,), splits_rows=_has_enough_rows(loops))
 
@@ -307,7 +308,7 @@ def _nest(stages: list[Stage], rows: int, buffers: dict[str, Buffer], machine: M
         stores = [places_of(stage, buffers)[-1] for stage in stages]
         is_vector = bool(loops) and lanes > 1 and all(store.stride(loops[-1].axes[-1]) == 1 for store in stores)
         vector = len(loops) - 1 if is_vector else None
-        unroll = _together(stages, loops[-1], lanes) if is_vector else 1
+        unroll = _together(stages, loops[-1], lanes, machine) if is_vector else 1
         return Nest(tuple(stages), loops, vector, len(loops), Direction.ALONG, lanes, unroll)
     # (2) Maps and reductions of one nest share all axes, so parallel loops of its own has only a nest of one stage.
     spaces = _merged(inner, stages, buffers) if parallel == len(first.axes) or len(stages) == 1 else ()
@@ -341,10 +342,14 @@ def _unroll(stages: Sequence[Stage], loop: LoopAxis, machine: Machine, direction
     return wanted if size is None else max(1, min(wanted, size // _lanes(stages, machine)))
 
 
-def _together(stages: Sequence[Stage], loop: LoopAxis, lanes: int) -> int:
-    """Vectors of a map at once: several where the body is a long chain of instructions, each waiting for the last."""
+def _together(stages: Sequence[Stage], loop: LoopAxis, lanes: int, machine: Machine) -> int:
+    """Vectors of a map at once: several where the body is a long chain of instructions, each waiting for the last.
+
+    So it is where several are one vector of bytes.
+    """
+    is_of_bytes = joins_vectors(machine, lanes) and any(joined_places(stage.body, 0) for stage in stages)
     # A branch, or a call, ends what may run side by side: copies would only be more code.
-    if not any(row.is_long and row.is_straight(element) for row, element in _functions(stages)):
+    if not is_of_bytes and not any(row.is_long and row.is_straight(element) for row, element in _functions(stages)):
         return 1
     size = loop.size.number
     return CHAINS if size is None else max(1, min(CHAINS, size // lanes))

@@ -5,6 +5,7 @@ import pytest
 from fuse_dialect.loops.functions import (
     BYTE,
     BYTE_PAIR,
+    CUT_BYTE,
     DOT,
     FLOAT_DOT,
     INDEX,
@@ -18,7 +19,7 @@ from fuse_dialect.loops.meanings import FUNCTIONS as INTERPRETED
 
 OF_WORDS = {DOT, SIGNED_DOT, UNSIGNED_DOT, FLOAT_DOT, PAIR_DOT}
 """Products that only contractions have."""
-OF_BYTES = {TABLE, BYTE, INDEX, BYTE_PAIR}
+OF_BYTES = {TABLE, BYTE, CUT_BYTE, INDEX, BYTE_PAIR}
 """Functions that the native backend makes of several."""
 
 

@@ -7,30 +7,26 @@
 3. Not with a mask, nor where a processor narrows and looks up vectors of any length at once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import Value
-from fuse_dialect.backends.llvm.byte_rounding import rounded_bytes
+from fuse_dialect.backends.llvm.byte_rounding import joined, joined_bytes, parted
 from fuse_dialect.backends.llvm.byte_tables import look_up
 from fuse_dialect.backends.llvm.memory import Reader
 from fuse_dialect.backends.llvm.scalars import emit_instruction
 from fuse_dialect.loops.bodies import operands
-from fuse_dialect.loops.functions import BYTE, INDEX, TABLE
+from fuse_dialect.loops.byte_rounding import TOGETHER, joined_places, joins_vectors
+from fuse_dialect.loops.functions import TABLE
 from fuse_dialect.loops.program import Apply, Body, Instruction
-from fuse_dialect.loops.scheduling import CHAINS
-from fuse_dialect.machines.machine import Machine, Unit
-
-_BYTES = 32
-"""Of the vectors that four vectors of 32 bits become (2)."""
+from fuse_dialect.machines.machine import Machine
 
 
 def joins_bytes(finish: Body, machine: Machine, lanes: int) -> bool:
     """Whether vectors of so many sums are one somewhere in `finish` (2)."""
-    is_short = Unit.BYTE_SHUFFLES in machine.units and Unit.BYTE_TABLES not in machine.units
-    return is_short and CHAINS * lanes == machine.vector_bytes == _BYTES and any(map(_is_of_bytes, finish))
+    return joins_vectors(machine, lanes) and bool(joined_places(finish, 1))
 
 
 def finished(readers: Sequence[Reader], finish: Body, totals: Sequence[Value]) -> list[Value]:
@@ -58,13 +54,9 @@ def finished(readers: Sequence[Reader], finish: Body, totals: Sequence[Value]) -
 
 def _parts(count: int) -> list[tuple[int, int]]:
     """So many vectors in as few parts as hold four at most, all about as long: none is left alone."""
-    parts = -(-count // CHAINS)
+    parts = -(-count // TOGETHER)
     cuts = [number * count // parts for number in range(parts + 1)]
     return list(pairwise(cuts))
-
-
-def _is_of_bytes(instruction: Instruction) -> bool:
-    return isinstance(instruction, Apply) and instruction.function in (BYTE, INDEX, TABLE)
 
 
 class _Together:
@@ -76,17 +68,18 @@ class _Together:
         self.machine = readers[0].addresses.frame.machine
         self.items: list[Instruction | None] = [None]
         self.values: list[dict[int, Value]] = [{0: total} for total in totals]
-        self.joined: dict[int, Value] = {}
+        self.all: dict[int, Value] = {}
 
     def body(self, body: Body) -> list[Value]:
         """The results of all vectors."""
-        ends = _joined_places(body)
+        places = joined_places(body, 1)
         for place, instruction in enumerate(body, 1):
             match instruction:
                 case Apply(function, (source,), _, table) if function == TABLE and isinstance(table, bytes):
-                    self.joined[place] = look_up(self.f, self.machine, table, self._together(source))
-                case Apply(_, (source,), _, zero) if place in ends and isinstance(zero, int):
-                    self.joined[place] = rounded_bytes(self.f, self._filled(self._each(source)), zero)
+                    self.all[place] = look_up(self.f, self.machine, table, self._together(source))
+                case Apply(_, (source,), _, zero) if place in places:
+                    assert isinstance(zero, int | None), "the parameter of what is rounded is a zero point"
+                    self.all[place] = joined_bytes(self.f, self._filled(self._each(source)), zero)
                 case _:
                     self._take_turns(place, instruction)
             self.items.append(instruction)
@@ -108,33 +101,17 @@ class _Together:
 
     def _each(self, place: int) -> list[Value]:
         """The value of each vector."""
-        lanes = self.readers[0].addresses.lanes
-        for number, values in enumerate(self.values):
-            if place not in values:
-                all = self.joined[place]
-                values[place] = self.f.shuffle(all, all, list(range(number * lanes, (number + 1) * lanes)))
+        if any(place not in values for values in self.values):
+            for values, value in zip(self.values, parted(self.f, self.all[place], len(self.values)), strict=True):
+                values[place] = value
         return [values[place] for values in self.values]
 
     def _together(self, place: int) -> Value:
         """The values of all vectors as one."""
-        if place not in self.joined:
-            one, other, third, last = self._filled(self._each(place))
-            count = one.type.lanes
-            low, high = (self.f.shuffle(*pair, list(range(2 * count))) for pair in ((one, other), (third, last)))
-            self.joined[place] = self.f.shuffle(low, high, list(range(4 * count)))
-        return self.joined[place]
+        if place not in self.all:
+            self.all[place] = joined(self.f, self._filled(self._each(place)))
+        return self.all[place]
 
-    def _filled(self, values: Iterable[Value]) -> list[Value]:
+    def _filled(self, values: Sequence[Value]) -> list[Value]:
         """Four of them."""
-        found = list(values)
-        return [*found, *[found[-1]] * (CHAINS - len(found))]
-
-
-def _joined_places(body: Body) -> frozenset[int]:
-    """The places of bytes that are rounded to at the end, or looked up."""
-    looked_up = {each.operands[0] for each in body if isinstance(each, Apply) and each.function == TABLE}
-    return frozenset(
-        place
-        for place, each in enumerate(body, 1)
-        if isinstance(each, Apply) and each.function in (BYTE, INDEX) and (place in looked_up or place == len(body))
-    )
+        return [*values, *[values[-1]] * (TOGETHER - len(values))]

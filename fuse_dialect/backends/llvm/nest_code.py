@@ -6,12 +6,15 @@ from functools import partial
 
 from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.addresses import Addresses
+from fuse_dialect.backends.llvm.byte_rounding import bounded_quotient, joined, joined_bytes, parted
+from fuse_dialect.backends.llvm.byte_tables import look_up
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type
 from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.memory import Reader
 from fuse_dialect.backends.llvm.register_transpose import transposed
 from fuse_dialect.backends.llvm.scalars import Values, emit_instruction
 from fuse_dialect.counts import Count
+from fuse_dialect.loops.byte_rounding import TOGETHER, joined_places, joins_vectors
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.indices import Index
 from fuse_dialect.loops.nest_forms import Cell, NestForm, sources, writer_in_nest
@@ -58,6 +61,15 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
+class Reciprocal:
+    """What quotients are products with."""
+
+    value: Value
+    exact: tuple[Value, Value] | None
+    """The divisor, and it times `BOUND`, for quotients that are exact as far as bytes go."""
+
+
+@dataclass(frozen=True, slots=True)
 class NestCode:
     """Where code of a nest goes: in which of its loops, and in which form."""
 
@@ -69,7 +81,9 @@ class NestCode:
     cells: dict[Cell, list[Value]] = field(default_factory=dict[Cell, list[Value]])
     """Values: one for each vector of the group, or one for all."""
     at_once: Vectors = Vectors(0, 1)
-    reciprocals: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])
+    joined: dict[Cell, Value] = field(default_factory=dict[Cell, Value])
+    """Values of bytes of all vectors of the group as one, see `byte_rounding`."""
+    reciprocals: Mapping[Cell, Reciprocal] = field(default_factory=dict[Cell, Reciprocal])
     """Quotients that are products with these."""
     streams: bool = False
     """Whether results go past the caches."""
@@ -108,6 +122,9 @@ def _cell(code: NestCode, number: int, place: int, inner: Instruction) -> list[V
     lanes = code.at_once.lanes if is_vector else 0
     if isinstance(inner, Read) and is_vector and (columns := transposed_read(code, code.nest.stages[number], inner)):
         return columns
+    joins = copies == TOGETHER and joins_vectors(code.row.frame.machine, lanes)
+    if joins and isinstance(inner, Apply) and place in joined_places(code.nest.stages[number].body, 0):
+        return _joined(code, number, place, inner)
     writers = [partial(_instruction, code, number, inner, copy, lanes) for copy in range(copies)]
     return code.row.frame.f.interleaved(writers)
 
@@ -117,7 +134,26 @@ def _product(code: NestCode, number: int, place: int, inner: Instruction, copy: 
     assert isinstance(inner, Apply)
     f = code.row.frame.f
     dividend = copy_of(code, (number, inner.operands[0]), copy)
-    return f.fmul(dividend, f.splat(code.reciprocals[number, place], dividend.type.lanes))
+    lanes, reciprocal = dividend.type.lanes, code.reciprocals[number, place]
+    if reciprocal.exact is None:
+        return f.fmul(dividend, f.splat(reciprocal.value, lanes))
+    divisor, bound = reciprocal.exact
+    return bounded_quotient(f, dividend, *(f.splat(each, lanes) for each in (divisor, reciprocal.value, bound)))
+
+
+def _joined(code: NestCode, number: int, place: int, inner: Apply) -> list[Value]:
+    """Bytes that are rounded to or looked up for all vectors at once."""
+    f, source = code.row.frame.f, (number, inner.operands[0])
+    values = [copy_of(code, source, copy) for copy in range(TOGETHER)]
+    match inner.parameter:
+        case bytes() as table:
+            all = look_up(f, code.row.frame.machine, table, code.joined.get(source) or joined(f, values))
+        case int() | None as zero:
+            all = joined_bytes(f, values, zero)
+        case _:
+            raise AssertionError("bytes are rounded to, or looked up")
+    code.joined[number, place] = all
+    return parted(f, all, TOGETHER)
 
 
 def _instruction(code: NestCode, number: int, inner: Instruction, copy: int, lanes: int) -> Value:

@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+import numpy as np
+
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import I8, I16, Type, Value, constant
 from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
-from fuse_dialect.backends.llvm.byte_rounding import rounded_byte
+from fuse_dialect.backends.llvm.byte_rounding import bounded_quotient, cut_byte, rounded_byte
 from fuse_dialect.backends.llvm.byte_tables import look_up
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.floats import Floats
@@ -142,6 +144,10 @@ def apply(
             return look_up(f, scalars.machine, table, operands[0])
         case functions.BYTE | functions.INDEX, int() as zero:
             return rounded_byte(f, operands[0], zero, result, is_index=name == functions.INDEX)
+        case functions.CUT_BYTE, _:
+            return cut_byte(f, operands[0])
+        case "arith.divf", Variant.BOUNDED if literals and literals[1] is not None and scalars.lanes:
+            return _by_known(f, operands[0], literals[1])
         case functions.BYTE_PAIR, _:
             return _pair(f, operands[0])
         case "arith.cmpi", str() as predicate:
@@ -150,6 +156,15 @@ def apply(
             return f.compare(predicate, *(widened(f, operand) for operand in operands))
         case _:
             return _plain_function(scalars, instruction, operands, literals, result)
+
+
+def _by_known(f: Function, x: Value, literal: Literal) -> Value:
+    """A bounded quotient by a number that is known."""
+    by = np.float32(literal.value)
+    divisor, reciprocal, bound = (
+        constant(x.type, float(each)) for each in (by, np.float32(1) / by, by * functions.BOUND)
+    )
+    return bounded_quotient(f, x, divisor, reciprocal, bound)
 
 
 def _pair(f: Function, x: Value) -> Value:

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from fuse_dialect.backends.assembler.values import I64, Type, Value, constant
-from fuse_dialect.backends.llvm.nest_code import NestCode, Vectors, around, bounds_of
-from fuse_dialect.loops.nest_forms import Cell, Streams, VectorLoop
+from fuse_dialect.backends.llvm.nest_code import NestCode, Reciprocal, Vectors, around, bounds_of
+from fuse_dialect.loops.byte_rounding import GREATEST_DIVISOR, LEAST_DIVISOR
+from fuse_dialect.loops.functions import BOUND
+from fuse_dialect.loops.nest_forms import Cell, Divisor, Streams, VectorLoop
 from fuse_dialect.machines.machine import Unit
 
 Inside: TypeAlias = Callable[[NestCode, int, tuple[Value, ...]], tuple[Value, ...]]
@@ -89,19 +91,30 @@ def _streaming_tiles(code: NestCode, depth: int, inside: Inside) -> tuple[Value,
     return f.either(is_aligned, streaming, lambda: _plain_vector_loop(code, depth, (), inside))
 
 
-def _reciprocals(code: NestCode, divisors: Mapping[Cell, Cell]) -> tuple[dict[Cell, Value], Value]:
+def _reciprocals(code: NestCode, divisors: Mapping[Cell, Divisor]) -> tuple[dict[Cell, Reciprocal], Value]:
     """The reciprocals, and whether products with them are as good as quotients: divisors are neither huge nor tiny."""
     f = code.row.frame.f
-    reciprocals: dict[Cell, Value] = {}
+    reciprocals: dict[Cell, Reciprocal] = {}
     is_safe = constant(Type("i1"), 1)
     for cell, divisor in divisors.items():
-        (value,) = code.cells[divisor]
+        (value,) = code.cells[divisor.cell]
         # The product differs from the quotient by its last place; where the reciprocal is denormal it would by more.
-        reciprocals[cell] = f.fdiv(constant(value.type, 1), value, "")
-        magnitude = f.intrinsic("fabs", value.type, [value])
-        is_large = f.compare("oge", magnitude, constant(value.type, 2.0**-100))
-        is_small = f.compare("ole", magnitude, constant(value.type, 2.0**100))
-        is_safe = f.binary("and", is_safe, f.binary("and", is_large, is_small))
+        reciprocal = f.fdiv(constant(value.type, 1), value, "")
+        exact = (value, f.fmul(value, constant(value.type, BOUND), "")) if divisor.is_exact else None
+        reciprocals[cell] = Reciprocal(reciprocal, exact)
+        # An exact one is of a positive number.
+        magnitude = value if divisor.is_exact else f.intrinsic("fabs", value.type, [value])
+        least, greatest = (LEAST_DIVISOR, GREATEST_DIVISOR) if divisor.is_exact else (2.0**-100, 2.0**100)
+        conditions = [
+            f.compare("oge", magnitude, constant(value.type, least)),
+            f.compare("ole", magnitude, constant(value.type, greatest)),
+        ]
+        if divisor.zero_point is not None:
+            (zero,) = code.cells[divisor.zero_point]
+            added = f.intrinsic("fabs", zero.type, [zero])
+            conditions.append(f.compare("ole", added, constant(zero.type, BOUND / 2)))
+        for condition in conditions:
+            is_safe = f.binary("and", is_safe, condition)
     return reciprocals, is_safe
 
 

@@ -38,10 +38,10 @@ from fuse_dialect.backends.runtime.tensors import array_of
 from fuse_dialect.frontends.aten.graph import Ref, TensorMeta
 from fuse_dialect.frontends.aten.reader import module_of, why_not
 from fuse_dialect.logs import PYTORCH
+from fuse_dialect.pytorch.decompositions import decompositions
 from fuse_dialect.pytorch.graphs import (
     aten_graph,
     call_of,
-    decompositions,
     given_array,
     is_call,
     is_number,

@@ -19,7 +19,8 @@ from xdsl.dialects.func import FuncOp
 from fuse_dialect.backends.runtime.tensors import array_of
 from fuse_dialect.frontends.aten.reader import module_of
 from fuse_dialect.interpreters.entry import MODEL_NAME
-from fuse_dialect.pytorch.graphs import aten_graph, decompositions, ref_of
+from fuse_dialect.pytorch.decompositions import decompositions
+from fuse_dialect.pytorch.graphs import aten_graph, ref_of
 
 _LIFTED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 

@@ -11,7 +11,6 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch import fx
-from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from fuse_dialect.backends.runtime.tensors import array_of
@@ -19,36 +18,8 @@ from fuse_dialect.dialect.types import element_dtype
 from fuse_dialect.frontends.aten.graph import Argument, AtenGraph, Call, Ref, TensorMeta
 from fuse_dialect.frontends.torch_stacks import user_line
 
-_KEPT_WHOLE = (
-    "silu",
-    "hardswish",
-    "hardsigmoid",
-    "softplus",
-    "upsample_nearest2d",
-    "addmm",
-    "baddbmm",
-    "_scaled_dot_product_flash_attention_for_cpu",
-)
-"""Operators that have an equal here, and are not written out by PyTorch. Attention, as it is written out there, gives
-weights where its gradient wants logarithms of sums."""
-_WRITTEN_OUT = [
-    torch.ops.aten._native_batch_norm_legit_functional,
-    torch.ops.aten._native_batch_norm_legit,
-    torch.ops.aten.native_batch_norm,
-    torch.ops.aten.native_batch_norm_backward,
-    torch.ops.aten.native_group_norm_backward,
-    torch.ops.aten.native_dropout,
-]
-"""Operators that are none of the core, or stay in it, and that PyTorch knows to write out."""
-
 _NO_ARGUMENTS = frozenset(("device", "layout", "pin_memory", "memory_format", "non_blocking", "generator"))
 """Arguments by name that say how a tensor is stored, not what it is."""
-
-
-def decompositions() -> dict[Any, Any]:
-    """How PyTorch writes operators in core ATen, less those that are better as they are."""
-    table = {**core_aten_decompositions(), **get_decompositions(_WRITTEN_OUT)}
-    return {op: rule for op, rule in table.items() if op.overloadpacket.__name__ not in _KEPT_WHOLE}
 
 
 def _bfloat16() -> "np.dtype[Any]":

@@ -1,7 +1,7 @@
 """Functions of each element."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, is_boolean, is_value, made
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, broadcast, dtype, scalar
+from fuse_dialect.frontends.stablehlo.rules.gamma_functions import digamma
+from fuse_dialect.frontends.stablehlo.rules.special_functions import erf_inv, erfc, lgamma
 
 _FLOAT_FUNCTIONS: Mapping[str, type[FuseOp]] = {
     "exp": e.ExpOp,
@@ -42,6 +44,13 @@ _FLOAT_FUNCTIONS: Mapping[str, type[FuseOp]] = {
     "hardsigmoid": a.HardSigmoidOp,
 }
 """Integers are taken as floating point, as PyTorch does."""
+_LONG_FUNCTIONS: Mapping[str, Callable[[SSAValue], SSAValue]] = {
+    "digamma": digamma,
+    "erfc": erfc,
+    "erfinv": erf_inv,
+    "lgamma": lgamma,
+}
+"""Functions of many steps, each of which would round floats of 16 bits."""
 _ROUNDING: Mapping[str, type[FuseOp]] = {"ceil": e.CeilOp, "floor": e.FloorOp, "round": e.RoundOp}
 """Integers stay as they are."""
 _COMPARISONS: Mapping[str, type[FuseOp]] = {
@@ -60,6 +69,12 @@ def _enter(name: str, op: type[FuseOp]) -> None:
     @RULES.of(f"aten.{name}.default")
     def function(want: Want, self: SSAValue) -> SSAValue:
         return made(op(as_type(self, want.dtype)))
+
+
+def _enter_long(name: str, steps: Callable[[SSAValue], SSAValue]) -> None:
+    @RULES.of(f"aten.{name}.default")
+    def function(want: Want, self: SSAValue) -> SSAValue:
+        return steps(as_type(self, np.dtype(np.float32) if want.dtype.itemsize == 2 else want.dtype))
 
 
 def _enter_rounding(name: str, op: type[FuseOp]) -> None:
@@ -88,6 +103,8 @@ def _enter_logical(name: str) -> None:
 
 for _name, _op in _FLOAT_FUNCTIONS.items():
     _enter(_name, _op)
+for _name, _steps in _LONG_FUNCTIONS.items():
+    _enter_long(_name, _steps)
 for _name, _op in _ROUNDING.items():
     _enter_rounding(_name, _op)
 for _name, _op in _COMPARISONS.items():

@@ -60,6 +60,19 @@ def max_pool(
     return [reshape(values, want.shape), reshape(made(b.ModOp(places, plane)), want.shape)]
 
 
+@RULES.of("aten.adaptive_max_pool2d.default")
+def adaptive_max_pool(want: Want, self: SSAValue, output_size: Sequence[int]) -> list[SSAValue]:
+    """`max_pool2d` with windows side by side.
+
+    Raises:
+        NoFuseFormError: Windows differ in size, or overlap.
+    """
+    sizes, wanted = shape(self)[-2:], want.shape[-2:]
+    if any(size % count for size, count in zip(sizes, wanted, strict=True)):
+        raise NoFuseFormError("windows of several sizes")
+    return max_pool(want, self, [size // count for size, count in zip(sizes, wanted, strict=True)])
+
+
 @RULES.of("aten.max_pool2d_with_indices_backward.default")
 def max_pool_backward(
     want: Want,
@@ -110,7 +123,9 @@ def adaptive_average_pool(want: Want, self: SSAValue, output_size: Sequence[int]
     return reshape(made(p.AdaptiveAvgPool2dOp(_images(self), output_size=list(output_size))), want.shape)
 
 
-def _resized(want: Want, value: SSAValue, method: str, mode: str, nearest: str, factors: Any) -> SSAValue:
+def _resized(
+    want: Want, value: SSAValue, method: str, mode: str, nearest: str, factors: Any, **others: Any
+) -> SSAValue:
     scales: dict[str, Any] = {} if not factors or None in factors else {"scales": [float(each) for each in factors]}
     return made(
         Resize2dOp(
@@ -120,6 +135,7 @@ def _resized(want: Want, value: SSAValue, method: str, mode: str, nearest: str, 
             coordinate_transformation_mode=mode,
             nearest_mode=nearest,
             **scales,
+            **others,
         )
     )
 
@@ -162,6 +178,23 @@ def bilinear(
     return _resized(want, self, "linear", mode, "round_prefer_floor", None if align_corners else [scales_h, scales_w])
 
 
+def _enter_antialiased(name: str, method: str, **others: Any) -> None:
+    @RULES.of(f"aten._upsample_{name}2d_aa.default")
+    def antialiased(
+        want: Want,
+        input: SSAValue,
+        output_size: Any,
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> SSAValue:
+        mode = "align_corners" if align_corners else "half_pixel"
+        factors = None if align_corners else [scales_h, scales_w]
+        return _resized(want, input, method, mode, "round_prefer_floor", factors, antialias=True, **others)
+
+
+_enter_antialiased("bilinear", "linear", exclude_outside=True)
+_enter_antialiased("bicubic", "cubic", exclude_outside=True, cubic_alpha=-0.5)
 _MODES = ("linear", "nearest", "cubic")
 _PADDINGS = ("zeros", "border", "reflection")
 

@@ -15,6 +15,7 @@ from fuse_dialect.dialect.ops.comparison import NotEqualOp
 from fuse_dialect.dialect.ops.indexing import GatherOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
 from fuse_dialect.dialect.ops.sequences import CumprodOp, CumsumOp
+from fuse_dialect.frontends.aten.rules.shapes import sliced
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, made
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, dtype, integers, reshape, scalar, shape
 
@@ -193,10 +194,45 @@ def sort(
     want: Want, self: SSAValue, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> list[SSAValue]:
     """Values and places; equal elements keep their order."""
-    if not want.shape:
+    return _in_order(self, _axis_of_order(self, dim), not descending)
+
+
+def _axis_of_order(value: SSAValue, dim: int) -> int:
+    if not shape(value):
         raise NoFuseFormError("the order of one number")
-    axis = dim % len(want.shape)
-    places = made(ArgsortOp(self, axis=axis, is_ascend=not descending))
+    return dim % len(shape(value))
+
+
+def _in_order(value: SSAValue, axis: int, is_ascend: bool = True) -> list[SSAValue]:
+    places = made(ArgsortOp(value, axis=axis, is_ascend=is_ascend))
+    if dtype(value).kind in "biu":
+        return [made(SortOp(value, axis=axis, is_ascend=is_ascend)), places]
+    return [made(GatherOp(value, places, axis=axis)), places]
+
+
+@RULES.of("aten.kthvalue.default")
+def smallest_but(want: Want, self: SSAValue, k: int, dim: int = -1, keepdim: bool = False) -> list[SSAValue]:
+    """The `k`-th smallest element, and its place."""
+    axis = _axis_of_order(self, dim)
+    return [_at_rank(each, k - 1, axis, keepdim) for each in _in_order(self, axis)]
+
+
+@RULES.of("aten.median.dim")
+def median(want: Want, self: SSAValue, dim: int, keepdim: bool = False) -> list[SSAValue]:
+    """The lower of the middle elements, and its place; nan where there is one."""
+    axis = _axis_of_order(self, dim)
+    middle = [_at_rank(each, (shape(self)[axis] - 1) // 2, axis, keepdim) for each in _in_order(self, axis)]
     if dtype(self).kind in "biu":
-        return [made(SortOp(self, axis=axis, is_ascend=not descending)), places]
-    return [made(GatherOp(self, places, axis=axis)), places]
+        return middle
+    is_nan = made(e.IsnanOp(self))
+    place = _reduced(r.ArgmaxOp, as_type(is_nan, np.dtype(np.int8)), axis, keepdim)
+    first = [_reduced(r.MaxOp, self, axis, keepdim), place]
+    has_nan = _reduced(r.AnyOp, is_nan, axis, keepdim)
+    return [made(b.WhereOp(has_nan, one, other)) for one, other in zip(first, middle, strict=True)]
+
+
+def _at_rank(ordered: SSAValue, rank: int, axis: int, keepdim: bool) -> SSAValue:
+    """Of elements in order along an axis that at one place."""
+    sizes = list(shape(ordered))
+    place = sliced(ordered, axis, rank, rank + 1)
+    return place if keepdim else reshape(place, [*sizes[:axis], *sizes[axis + 1 :]])

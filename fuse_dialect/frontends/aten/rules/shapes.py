@@ -244,6 +244,7 @@ def scalar_tensor(want: Want, s: float, **options: Any) -> SSAValue:
     "aten.new_empty.default",
     "aten.empty_strided.default",
     "aten.new_empty_strided.default",
+    "aten.empty_permuted.default",
 )
 def zeros(want: Want, *arguments: Any, **options: Any) -> SSAValue:
     """Zeros; elements that PyTorch leaves open are zeros as well."""
@@ -317,3 +318,15 @@ def unbind(want: Want, self: SSAValue, dim: int = 0) -> list[SSAValue]:
     axis = dim % len(shape(self))
     rest = [size for place, size in enumerate(shape(self)) if place != axis]
     return [reshape(sliced(self, axis, place, place + 1), rest) for place in range(shape(self)[axis])]
+
+
+@RULES.of("aten.tril_indices.default")
+def places_below(want: Want, row: int, col: int, offset: int = 0, **options: Any) -> SSAValue:
+    """Rows and columns of the places below a diagonal."""
+    return as_type(np.stack(np.tril_indices(row, offset, col)), want.dtype)
+
+
+@RULES.of("aten.triu_indices.default")
+def places_above(want: Want, row: int, col: int, offset: int = 0, **options: Any) -> SSAValue:
+    """Rows and columns of the places above a diagonal."""
+    return as_type(np.stack(np.triu_indices(row, offset, col)), want.dtype)

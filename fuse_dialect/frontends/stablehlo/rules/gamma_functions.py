@@ -20,7 +20,7 @@ from fuse_dialect.frontends.stablehlo.rules.building import Rule
 from fuse_dialect.frontends.stablehlo.rules.special_functions import LANCZOS, lgamma, of_floats
 
 
-def _digamma(x: SSAValue) -> SSAValue:
+def digamma(x: SSAValue) -> SSAValue:
     """The derivative of `lgamma`, by reflection below 1/2; nan at 0 and the negative integers, where it jumps."""
     half, one = scalar(x, 0.5), scalar(x, 1.0)
     is_small = less(x, half)
@@ -98,7 +98,7 @@ def _polygamma(n: SSAValue, x: SSAValue) -> SSAValue:
     half = times(n, scalar(n, 0.5))
     is_even = result(c.EqualOp(half, result(e.FloorOp(half))))
     value = where(is_even, result(e.NegativeOp(size)), size)
-    value = where(result(c.EqualOp(n, scalar(n, 0.0))), _digamma(x), value)
+    value = where(result(c.EqualOp(n, scalar(n, 0.0))), digamma(x), value)
     is_order = result(
         c.LogicalAndOp(result(c.EqualOp(n, result(e.FloorOp(n)))), result(c.GreaterEqualOp(n, scalar(n, 0))))
     )
@@ -182,7 +182,7 @@ def _bessel_i1e(x: SSAValue) -> SSAValue:
 
 GAMMA_FUNCTIONS: Mapping[str, Rule] = {
     "chlo.bessel_i1e": of_floats(_bessel_i1e),
-    "chlo.digamma": of_floats(_digamma),
+    "chlo.digamma": of_floats(digamma),
     "chlo.polygamma": of_floats(_polygamma),
     "chlo.zeta": of_floats(_zeta),
 }

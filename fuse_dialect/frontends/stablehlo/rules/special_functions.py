@@ -127,7 +127,7 @@ _ERFC_BEYOND = 30.0
 """Where `erfc` is 0 in f64, too; further out the formula would subtract infinities."""
 
 
-def _erfc(x: SSAValue) -> SSAValue:
+def erfc(x: SSAValue) -> SSAValue:
     """`1 - erf(x)`, and the tail without that difference, of which few digits would be left.
 
     From 1/2 on it is `t * exp(p(5 t / 2 - 1) - x * x)` with `t = 2 / (2 + x)`, where `p` interpolates
@@ -178,7 +178,7 @@ _ERF_INV_TAIL = (
 )
 
 
-def _erf_inv(x: SSAValue) -> SSAValue:
+def erf_inv(x: SSAValue) -> SSAValue:
     """The number whose `erf` is `x`, within 8 units in the last place.
 
     Source: M. Giles, "Approximating the erfinv function" (2010), the single-precision polynomials; for f64 Halley's
@@ -207,7 +207,7 @@ def _nearer_erf_inv(x: SSAValue, y: SSAValue) -> SSAValue:
     size, goal = result(e.AbsOp(y)), result(e.AbsOp(x))
     one = scalar(x, 1.0)
     near = result(b.SubtractOp(result(e.ErfOp(size)), goal))
-    far = result(b.SubtractOp(result(b.SubtractOp(one, goal)), _erfc(size)))
+    far = result(b.SubtractOp(result(b.SubtractOp(one, goal)), erfc(size)))
     off = result(b.WhereOp(result(c.LessOp(goal, scalar(x, 0.5))), near, far))
     slope = result(e.ExpOp(result(e.NegativeOp(result(b.MultiplyOp(size, size))))))
     newton = result(b.DivideOp(result(b.MultiplyOp(off, scalar(x, math.sqrt(math.pi) / 2))), slope))
@@ -268,8 +268,8 @@ SPECIAL_FUNCTIONS: Mapping[str, Rule] = {
     "stablehlo.cbrt": of_floats(_cbrt),
     "stablehlo.exponential_minus_one": of_floats(exponential_minus_one),
     "stablehlo.log_plus_one": of_floats(log_plus_one),
-    "chlo.erf_inv": of_floats(_erf_inv),
-    "chlo.erfc": of_floats(_erfc),
+    "chlo.erf_inv": of_floats(erf_inv),
+    "chlo.erfc": of_floats(erfc),
     "chlo.lgamma": of_floats(lgamma),
 }
 """Rules by the name of the op."""

@@ -1,0 +1,103 @@
+"""Single operators of ATen, without PyTorch: what NumPy gives."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fuse_dialect as fd
+from fuse_dialect.frontends.aten.graph import AtenGraph, Call, Ref, TensorMeta
+from fuse_dialect.frontends.aten.reader import module_of, why_not
+
+X = np.random.default_rng(0).permuted(np.arange(24.0)).reshape(4, 6).astype(np.float32)
+WITH_NAN = np.where(X[1, 2] == X, np.float32(np.nan), X)
+IMAGES = np.random.default_rng(1).normal(size=(1, 2, 4, 6)).astype(np.float32)
+
+
+def meta(array: Any) -> TensorMeta:
+    return TensorMeta(array.shape, array.dtype)
+
+
+def check(target: str, inputs: Sequence[Any], others: Sequence[Any], expected: Sequence[Any], rtol: float = 0) -> None:
+    names = [f"x{place}" for place in range(len(inputs))]
+    call = Call("y", f"aten.{target}", (*map(Ref, names), *others), {}, tuple(map(meta, expected)))
+    results = [Ref("y", place) for place in range(len(expected))]
+    module = module_of(
+        AtenGraph([(name, meta(each)) for name, each in zip(names, inputs, strict=True)], [call], results)
+    )
+    for found in (fd.run(module, *inputs), fd.compile(module, cache=False)(*inputs)):
+        for one, other in zip(found, expected, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("k", [1, 3])
+def test_kth_smallest_elements(k: int, dim: int, keepdim: bool) -> None:
+    places = np.take(np.argsort(X, dim), [k - 1], dim)
+    expected = np.take_along_axis(X, places, dim), places
+    check("kthvalue.default", [X], [k, dim, keepdim], [each if keepdim else each.squeeze(dim) for each in expected])
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("x", [X, WITH_NAN, X.astype(np.int64)], ids=["floats", "a nan", "integers"])
+def test_medians_are_the_lower_of_the_middle_or_nan(x: Any, dim: int) -> None:
+    middle = (x.shape[dim] - 1) // 2
+    places = np.take(np.argsort(x, dim), middle, dim)
+    places = np.where(np.isnan(x).any(dim), np.isnan(x).argmax(dim), places)
+    values = np.take_along_axis(x, np.expand_dims(places, dim), dim).squeeze(dim)
+    check("median.dim", [x], [dim], [values, places])
+
+
+@pytest.mark.parametrize("name", ["kthvalue.default", "median.dim"])
+def test_one_number_has_no_order(name: str) -> None:
+    one = TensorMeta((), np.dtype(np.float32))
+    call = Call("y", f"aten.{name}", (Ref("x"), *([1] if "kth" in name else []), 0), {}, (one, one))
+    assert why_not(call, {Ref("x"): one}) == "the order of one number"
+
+
+FUNCTIONS: dict[str, Callable[[float], float]] = {"erfc": math.erfc, "lgamma": math.lgamma}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_many_steps(name: str, dtype: Any) -> None:
+    x = np.linspace(0.1, 5, 24).reshape(4, 6).astype(dtype)
+    expected = np.vectorize(FUNCTIONS[name])(x.astype(np.float64)).astype(dtype)
+    check(f"{name}.default", [x], [], [expected], rtol=30 * float(np.finfo(dtype).eps))
+
+
+def test_inverses_of_erf() -> None:
+    x = np.linspace(-0.9, 0.9, 24).reshape(4, 6)
+    check("erfinv.default", [np.vectorize(math.erf)(x)], [], [x], rtol=1e-12)
+
+
+def test_greatest_elements_of_windows_side_by_side() -> None:
+    windows = IMAGES.reshape(1, 2, 2, 2, 3, 2).transpose(0, 1, 2, 4, 3, 5).reshape(1, 2, 2, 3, 4)
+    place = windows.argmax(-1)
+    rows, columns = np.arange(2)[:, None] * 2 + place // 2, np.arange(3) * 2 + place % 2
+    check("adaptive_max_pool2d.default", [IMAGES], [[2, 3]], [windows.max(-1), rows * 6 + columns])
+
+
+def test_windows_of_several_sizes_are_refused() -> None:
+    result = TensorMeta((1, 2, 3, 3), np.dtype(np.float32))
+    call = Call("y", "aten.adaptive_max_pool2d.default", (Ref("x"), [3, 3]), {}, (result, result))
+    assert why_not(call, {Ref("x"): meta(IMAGES)}) == "windows of several sizes"
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, math.inf])
+@pytest.mark.parametrize("rows", [3, 30])
+def test_distances(rows: int, p: float) -> None:
+    random = np.random.default_rng(0)
+    one, other = (random.normal(size=(2, count, 4)).astype(np.float32) for count in (rows, 5))
+    expected = np.linalg.norm(one[:, :, None] - other[:, None], p, -1)
+    check("_cdist_forward.default", [one, other], [p], [expected], rtol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 2])
+def test_places_beside_the_diagonal(offset: int) -> None:
+    for name, places in (("tril", np.tril_indices(3, offset, 4)), ("triu", np.triu_indices(3, offset, 4))):
+        check(f"{name}_indices.default", [], [3, 4, offset], [np.stack(places)])

@@ -86,6 +86,13 @@ class BodyBuilder:
                         return Literal(value, element)
                     case _:
                         return instruction
+            case Apply("arith.trunci", (operand,), element):
+                # What was only made wider is as it was.
+                match self.instructions[operand - self.first] if operand >= self.first else None:
+                    case Apply("arith.extui" | "arith.extsi", (source,)) if self._element(source) == element:
+                        return source
+                    case _:
+                        return instruction
             case Apply("arith.fptoui" | "arith.fptosi", (operand,)):
                 return replace(instruction, operands=(self._without_bounds(instruction, operand),))
             case Apply():
@@ -138,6 +145,11 @@ class BodyBuilder:
                 case _:
                     return place
         return place
+
+    def _element(self, place: int) -> str:
+        """The element type of a value; empty for what has none of its own, or stands before the first."""
+        instruction = self.instructions[place - self.first] if place >= self.first else None
+        return instruction.element if isinstance(instruction, Read | Apply | Literal) else ""
 
     def _literal(self, place: int) -> Literal | None:
         instruction = self.instructions[place - self.first] if place >= self.first else None

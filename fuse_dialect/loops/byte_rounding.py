@@ -70,6 +70,7 @@ def with_rounding(program: LoopProgram, machine: Machine) -> LoopProgram:
 def _with_rounding(body: Body, first: int, *, bounds: bool) -> Body:
     """The body with these functions, and with bounded quotients if products do for them."""
     changed = list(body)
+    chosen = _only_chosen(body)
     for number, each in enumerate(body):
         match each:
             case Apply("arith.fptoui", (place,), "i8"):
@@ -89,7 +90,7 @@ def _with_rounding(body: Body, first: int, *, bounds: bool) -> Body:
             value, zero = found
             name = BYTE if is_last else INDEX
             changed[number] = replace(each, function=name, operands=(value,), parameter=zero)
-        elif is_last and place >= first and _element(body[place - first]) == "f32":
+        elif (is_last or first + number in chosen) and place >= first and _element(body[place - first]) == "f32":
             changed[number] = replace(each, function=CUT_BYTE)
     return needed_of(changed, first) if changed != list(body) else body
 
@@ -118,6 +119,14 @@ def _number(body: Body, first: int, place: int) -> float | None:
     """The value of a literal."""
     literal = body[place - first] if place >= first else None
     return float(literal.value) if isinstance(literal, Literal) else None
+
+
+def _only_chosen(body: Body) -> set[int]:
+    """The places of values that are chosen or not, and used for nothing else."""
+    choices = [each for each in body if isinstance(each, Apply) and each.function == "arith.select"]
+    others = [each for each in body if not (isinstance(each, Apply) and each.function == "arith.select")]
+    used = {place for each in others for place in operands(each)}
+    return {place for each in choices for place in each.operands[1:]} - used
 
 
 def _element(instruction: Instruction) -> str:

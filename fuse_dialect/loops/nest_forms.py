@@ -9,12 +9,15 @@
    quotients, where the divisor is the same for the row and neither huge nor tiny; with stores past the caches, where
    results are large.
 4. In a transpose the vector loop is as wide as the tiles: a loop for each width, and the rest as in (2).
-5. The one value that a row has of a buffer stays in a register for the nests that follow in the row.
+5. Without masks, a map whose guards hold from one element of the vector axis to another has its vector loop for what is
+   before, between and behind: in each of them such a guard is known.
+6. The one value that a row has of a buffer stays in a register for the nests that follow in the row.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import TypeAlias
 
 from fuse_dialect.counts import product
@@ -22,7 +25,7 @@ from fuse_dialect.loops.byte_rounding import zero_point_of
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.functions import Variant
 from fuse_dialect.loops.grouping import is_whole
-from fuse_dialect.loops.indices import Index, axes_of
+from fuse_dialect.loops.indices import Index, Loop, axes_of
 from fuse_dialect.loops.local_places import LocalPlaces
 from fuse_dialect.loops.places import guard_axes, place_of
 from fuse_dialect.loops.program import Apply, Buffer, Inside, Instruction, Literal, Position, Read, Role, Stage
@@ -33,6 +36,8 @@ from fuse_dialect.machines.machine import Machine, Unit
 _TILES_SHARE = 4
 """Results as large as the last cache are written past it: nothing would be left there for who reads them. Those of a
 transpose are from this part of it on: their lines are far apart, and to fetch them first takes most of the time."""
+_MOST_CUTS = 4
+"""Of a vector axis: each part between has code of its own (5)."""
 LONG = 64
 """Fewer elements are not worth a second form of their loop (3)."""
 Cell: TypeAlias = tuple[int, int]
@@ -61,6 +66,15 @@ class VectorLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the vector axis in which guards are known (5)."""
+
+    first: int
+    stop: int
+    vector_loops: tuple[VectorLoop, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Divisor:
     """What a quotient is divided by, which is the same for the whole vector loop (3)."""
 
@@ -81,11 +95,13 @@ class NestForm:
     """Instructions whose values differ from lane to lane (1)."""
     vector_loops: tuple[VectorLoop, ...]
     """Of the vector loop; none if there is no such loop."""
+    segments: tuple[Segment, ...]
+    """Parts of the vector loop, each with loops of its own; none if it is one (5)."""
     divisors: Mapping[Cell, Divisor]
     """Quotients that may be products with a reciprocal (3)."""
     streams: Streams
     keeps: frozenset[str]
-    """Buffers whose one value stays in a register for later nests of the row (5)."""
+    """Buffers whose one value stays in a register for later nests of the row (6)."""
 
 
 def nest_forms(plan: Schedule, places: LocalPlaces, machine: Machine) -> tuple[tuple[NestForm, ...], ...]:
@@ -109,7 +125,7 @@ def nest_forms(plan: Schedule, places: LocalPlaces, machine: Machine) -> tuple[t
 
 
 def _kept_by(nest: Nest, shapes: Mapping[str, tuple[int | str, ...]]) -> frozenset[str]:
-    """The buffers of which a nest computes the one value that a row has (5)."""
+    """The buffers of which a nest computes the one value that a row has (6)."""
     kept: set[str] = set()
     for stage in nest.stages:
         around = nest.loops if stage.reduction is None else nest.loops[: nest.reduced]
@@ -151,8 +167,30 @@ class _Analysis:
         # (3) Two forms of a reduction would need their accumulators joined; its quotients come later anyhow.
         divisors = self.divisors() if is_map and self.nest.vector is not None else {}
         streams = self.streams() if is_map and self.nest.vector is not None else Streams.NONE
-        vector_loops = () if self.nest.vector is None else self.vector_loops()
-        return NestForm(self.depths, frozenset(self.vectors), vector_loops, divisors, streams, keeps)
+        vector_loops = () if self.nest.vector is None else self.vector_loops(self._size())
+        segments = self.segments() if is_map and self.nest.vector is not None else ()
+        return NestForm(self.depths, frozenset(self.vectors), vector_loops, segments, divisors, streams, keeps)
+
+    def _size(self) -> int | None:
+        """Elements of the vector axis, if they are known."""
+        assert self.nest.vector is not None, "the nest has a vector loop"
+        return self.nest.loops[self.nest.vector].size.number
+
+    def segments(self) -> tuple[Segment, ...]:
+        """The parts of the vector axis in which guards are known (5)."""
+        assert self.nest.vector is not None, "the nest has a vector loop"
+        vector, size = self.nest.loops[self.nest.vector], self._size()
+        if Unit.MASKS in self.machine.units or self.nest.tiles or vector.is_inside or size is None:
+            return ()
+        (axis, *others), cuts = vector.axes, set[int]()
+        for inner in (inner for stage in self.nest.stages for inner in stage.body if isinstance(inner, Read | Inside)):
+            for guard in inner.guards:
+                if guard.index.terms == ((Loop(axis), 1),) and isinstance(guard.size, int):
+                    cuts |= {-guard.index.constant, guard.size - guard.index.constant}
+        inside = sorted(cut for cut in cuts if 0 < cut < size)
+        if others or not 0 < len(inside) <= _MOST_CUTS:
+            return ()
+        return tuple(Segment(low, high, self.vector_loops(high - low)) for low, high in pairwise([0, *inside, size]))
 
     def place(self) -> None:
         """Find out where each instruction runs, and what differs from lane to lane (1)."""
@@ -175,7 +213,7 @@ class _Analysis:
         """The axes that an instruction itself depends on."""
         match inner:
             case Read():
-                # The one value of a row stands in a register (5); where a guard chooses, it is read.
+                # The one value of a row stands in a register (6); where a guard chooses, it is read.
                 if inner.buffer in self.kept and not inner.guards:
                     return set()
                 axes = set(guard_axes(inner.guards))
@@ -258,11 +296,11 @@ class _Analysis:
                 return False
         return True
 
-    def vector_loops(self) -> tuple[VectorLoop, ...]:
+    def vector_loops(self, size: int | None) -> tuple[VectorLoop, ...]:
+        """The loops over so many elements of the vector axis, all or a part of them (2)."""
         nest, has_masks = self.nest, Unit.MASKS in self.machine.units
         assert nest.vector is not None, "the nest has a vector loop"
         if nest.tiles:
-            size = nest.loops[nest.vector].size.number
             # (4) Whole tiles of each width first; the rest is less than the least.
             widths = halves(nest.lanes, size)
             rest = VectorLoop(nest.lanes, 1, is_masked=True) if has_masks else VectorLoop(0, 1, is_masked=False)
@@ -274,14 +312,12 @@ class _Analysis:
         single = VectorLoop(nest.lanes, 1, is_masked=False)
         if has_masks:
             return (*(groups or [single]), VectorLoop(nest.lanes, 1, is_masked=True))
-        shorter = (VectorLoop(width, 1, is_masked=False) for width in self._shorter())
+        shorter = (VectorLoop(width, 1, is_masked=False) for width in self._shorter(size))
         return (*groups, single, *shorter, VectorLoop(0, 1, is_masked=False))
 
-    def _shorter(self) -> tuple[int, ...]:
+    def _shorter(self, size: int | None) -> tuple[int, ...]:
         """The vectors that a rest consists of (2)."""
         nest = self.nest
-        assert nest.vector is not None, "the nest has a vector loop"
-        size = nest.loops[nest.vector].size.number
         if size is None or nest.direction is Direction.ACROSS:
             return ()
         return halves(nest.lanes // 2, size % nest.lanes)

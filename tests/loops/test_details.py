@@ -28,6 +28,17 @@ def test_zeros_of_two_signs_are_two_literals() -> None:
     assert builder.add(Literal(-0.0, "f32")) == 1
 
 
+def test_what_was_only_made_wider_is_as_it_was() -> None:
+    builder = BodyBuilder([3])
+    byte = builder.add(Read("x", (loop(0),), "i8"))
+    for function in ("arith.extui", "arith.extsi"):
+        wide = builder.add(Apply(function, (byte,), "i32"))
+        assert builder.add(Apply("arith.trunci", (wide,), "i8")) == byte
+        assert builder.add(Apply("arith.trunci", (wide,), "i16")) > wide
+    doubled = builder.add(Apply("arith.addi", (wide, wide), "i32"))
+    assert builder.add(Apply("arith.trunci", (doubled,), "i8")) > doubled
+
+
 def test_a_choice_by_guards_makes_those_by_the_same_guards_before_it() -> None:
     here, there = (Guard(loop(0) - shift, 4) for shift in (1, 2))
     builder = BodyBuilder([6])

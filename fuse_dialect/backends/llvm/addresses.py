@@ -26,6 +26,8 @@ class Addresses:
     """The vector axis."""
     lanes: int = 0
     """Elements at once; 0 for code on scalars."""
+    within: tuple[int, int] | None = None
+    """The first of the elements of the vector axis that there may be, and the one behind the last; decides guards."""
 
     @property
     def f(self) -> Function:
@@ -91,6 +93,12 @@ class Addresses:
         f = self.f
         found: list[Value | None] = [None, None]
         for guard in guards:
+            known = self._known(guard)
+            if known:
+                continue
+            if known is False:
+                found[0] = constant(I64.of("i1"), 0)
+                continue
             value = self.index(guard.index)
             size = self.frame.size(guard.size)
             # One comparison without a sign does both: what is negative is greater than any size.
@@ -99,6 +107,17 @@ class Addresses:
             before = found[kind]
             found[kind] = holds if before is None else f.binary("and", before, holds)
         return found[0], found[1]
+
+    def _known(self, guard: Guard) -> bool | None:
+        """Whether a guard holds, where the elements that there may be decide that."""
+        if self.within is None or self.vector is None or guard.index.terms != ((Loop(self.vector), 1),):
+            return None
+        if not isinstance(guard.size, int):
+            return None
+        low, high = (end + guard.index.constant for end in self.within)
+        if low >= 0 and high <= guard.size:
+            return True
+        return False if high <= 0 or low >= guard.size else None
 
     def _steps(self, stride: int | None, value: Value) -> Value:
         if stride is not None:

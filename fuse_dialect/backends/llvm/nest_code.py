@@ -85,6 +85,8 @@ class NestCode:
     """Values of bytes of all vectors of the group as one, see `byte_rounding`."""
     reciprocals: Mapping[Cell, Reciprocal] = field(default_factory=dict[Cell, Reciprocal])
     """Quotients that are products with these."""
+    within: tuple[int, int] | None = None
+    """The part of the vector axis where this is."""
     streams: bool = False
     """Whether results go past the caches."""
 
@@ -200,7 +202,7 @@ def around(code: NestCode, stage: Stage, copy: int, lanes: int) -> RowReader:
     elif copy and axis is not None:
         env = {**env, axis: frame.f.add(env[axis], frame.f.i64(copy * lanes))}
     sizes = [item.size for item in stage.axes]
-    addresses = Addresses(frame, sizes, env, axis, lanes)
+    addresses = Addresses(frame, sizes, env, axis, lanes, code.within)
     return RowReader(addresses, code.at_once.mask if lanes else None, row=code.row)
 
 

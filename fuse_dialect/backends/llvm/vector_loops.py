@@ -137,7 +137,27 @@ def _plain_vector_loop(
     f = code.row.frame.f
     first, stop = bounds_of(code, depth)
     start = first if start is None else start
-    for part in code.form.vector_loops:
+    for segment in code.form.segments:
+        low = f.greatest(start, f.i64(segment.first))
+        high = f.greatest(f.least(stop, f.i64(segment.stop)), low)
+        inner = replace(code, within=(segment.first, segment.stop))
+        carried = _parts(inner, depth, carried, inside, (low, high), segment.vector_loops)
+    if not code.form.segments:
+        carried = _parts(code, depth, carried, inside, (start, stop), code.form.vector_loops)
+    return carried
+
+
+def _parts(
+    code: NestCode,
+    depth: int,
+    carried: tuple[Value, ...],
+    inside: Inside,
+    bounds: tuple[Value, Value],
+    loops: Sequence[VectorLoop],
+) -> tuple[Value, ...]:
+    """The loops that a vector loop, or a segment of it, consists of."""
+    f, (start, stop) = code.row.frame.f, bounds
+    for part in loops:
         step = max(part.lanes, 1) * part.unroll
         last = stop if part.is_masked or step == 1 else f.subtract(stop, f.remainder(f.subtract(stop, start), step))
         # Sizes that are known leave out loops that would not run.

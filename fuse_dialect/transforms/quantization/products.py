@@ -30,9 +30,9 @@ from fuse_dialect.dialect.ops.conversion import CastOp
 from fuse_dialect.dialect.ops.convolution import Conv2dOp
 from fuse_dialect.dialect.ops.elementwise import RoundOp
 from fuse_dialect.dialect.ops.indexing import PadOp
-from fuse_dialect.dialect.ops.layout import TransposeOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp, TransposeOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
-from fuse_dialect.dialect.types import DYNAMIC, is_unsigned, normalize_axis, tensor_type, with_element
+from fuse_dialect.dialect.types import DYNAMIC, is_unsigned, normalize_axis, tensor_type, with_element, with_shape
 from fuse_dialect.transforms.expansion import Expansion
 from fuse_dialect.transforms.quantization.patterns import (
     Integers,
@@ -273,24 +273,19 @@ class _Rewriting(Expansion):
         return self.constant(array.reshape(-1, *(1,) * (rank - 1 - self.channel_axis)))
 
     def surrounded(self, x: Integers) -> SSAValue:
-        """An image with its zero point around it, which is computed: 0 first, and the number where a mask is 1."""
+        """An image with its zero point around it, which is computed."""
         op = self.op
         assert isinstance(op, Conv2dOp)
         assert x.zero is not None, "a zero point that is computed"
         axes = [op.data_layout.data.index(letter) for letter in "HW"]
-        widths, shape = op.padding.get_values(), list(tensor_type(x.q).get_shape())
-        low, high, mask = [0] * 4, [0] * 4, [1] * 4
+        widths = op.padding.get_values()
+        low, high = [0] * 4, [0] * 4
         for number, axis in enumerate(axes):
             low[axis], high[axis] = widths[number], widths[number + 2]
-            mask[axis] = shape[axis] + low[axis] + high[axis]
-        around = np.ones(mask, np.uint8)
-        around[
-            tuple(slice(low[axis], mask[axis] - high[axis]) if axis in axes else slice(None) for axis in range(4))
-        ] = 0
-        padded = self.add(PadOp(x.q, self.constant(np.zeros((), np.uint8)), low=low, high=high))
         byte = with_element(tensor_type(x.zero), tensor_type(x.q).element_type)
         zero = self.add(CastOp(x.zero, result_types=[byte]))
-        return self.add(AddOp(padded, self.add(MultiplyOp(self.constant(around), zero))))
+        number = self.add(ReshapeOp(zero, result_types=[with_shape(byte, [])]))
+        return self.add(PadOp(x.q, number, low=low, high=high))
 
     def product(self, factors: _Factors, zero: int, image: SSAValue | None = None) -> SSAValue:
         """The sums of products of integers; of an image that has its padding already, if one is given."""

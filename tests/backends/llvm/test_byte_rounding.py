@@ -12,8 +12,20 @@ from fuse_dialect.backends.assembler.host import AVX2, SSE2
 from fuse_dialect.interpreters.loops import run_loops
 from fuse_dialect.loops.byte_rounding import with_rounding
 from fuse_dialect.loops.functions import BYTE, CUT_BYTE, INDEX, TABLE, Parameter
-from fuse_dialect.loops.indices import loop
-from fuse_dialect.loops.program import Apply, Axis, Body, Buffer, Instruction, Literal, LoopProgram, Read, Role, Stage
+from fuse_dialect.loops.indices import Guard, loop
+from fuse_dialect.loops.program import (
+    Apply,
+    Axis,
+    Body,
+    Buffer,
+    Inside,
+    Instruction,
+    Literal,
+    LoopProgram,
+    Read,
+    Role,
+    Stage,
+)
 
 EDGES = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, 254.5, 255.5, 127.5, 1e9, -1e9, 2.0**31, -(2.0**31), 3e38, -3e38, 1e-45]
 EDGES += [np.inf, -np.inf, np.nan, 8388607.5, 2.0**24 + 2, -100.5, 155.5, 155.49]
@@ -82,6 +94,14 @@ def test_what_is_computed_with_is_the_byte(target: str) -> None:
     buffers = (wide.buffers[0], Buffer("y", "f32", (len(x),), Role.RESULT))
     wide = LoopProgram("f", buffers, wide.stages)
     np.testing.assert_array_equal(Native(wide, TARGETS[target])(x)[0], bytes.astype(np.float32))
+
+
+def test_what_is_chosen_afterwards_is_cut() -> None:
+    chosen = (Literal(9, "i8"), Inside((Guard(loop(0), 4),)), Apply("arith.select", (6, 4, 5), "i8"))
+    cut = with_rounding(program(8, 0.5, *chosen), AVX2.machine)
+    assert (CUT_BYTE, None) in functions(cut)
+    added = with_rounding(program(8, 0.5, *chosen, Apply("arith.addi", (7, 4), "i8")), AVX2.machine)
+    assert (CUT_BYTE, None) not in functions(added)
 
 
 @pytest.mark.parametrize("zero", [0.5, -1.0, 256.0, float("nan")])

@@ -27,6 +27,7 @@ from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import Reader, reader_at
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops.contraction import Contraction, store_place
+from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.expansions import Expansion
 from fuse_dialect.loops.functions import DOT, PAIR_DOT, scalar_function
 from fuse_dialect.loops.places import Place, flat_place
@@ -199,10 +200,26 @@ class _Tile:
         f, grid = self.f, self.shape.grid
         if all(axis is None or not place.depends_on(axis) for axis in self.tiles.grid_axes):
             return
+        bytes, fetched = element_bytes(self.frame.buffers[buffer].element), list[int]()
         for row in range(self.shape.rows):
             for v in range(self.shape.vectors):
-                point = self._at(f.i64(row // grid[1]), f.i64(row % grid[1]), v)
-                f.prefetch(self.frame.address(buffer, place, point), f.i64(0), writes=writes)
+                r, c = row // grid[1], row % grid[1]
+                distance = self._distance(place, r, c, v)
+                if distance is not None:
+                    # Neighbours in a line are fetched once: vectors of bytes are an eighth of one.
+                    if any(abs(distance * bytes - other) < self.machine.line_bytes for other in fetched):
+                        continue
+                    fetched.append(distance * bytes)
+                f.prefetch(self.frame.address(buffer, place, self._at(f.i64(r), f.i64(c), v)), f.i64(0), writes=writes)
+
+    def _distance(self, place: Place, r: int, c: int, v: int) -> int | None:
+        """Elements from the first vector of the tile to another one; `None` if that is known at run time alone."""
+        steps = [(axis, count) for axis, count in zip(self.tiles.grid_axes, (r, c), strict=True) if axis is not None]
+        steps.append((self.tiles.contraction.column_axes[-1], v * self.shape.lanes))
+        strides = [(place.strides[axis].number, count) for axis, count in steps]
+        if place.odd or any(stride is None for stride, _ in strides):
+            return None
+        return sum((stride or 0) * count for stride, count in strides)
 
     def _sums(self) -> tuple[Value, ...]:
         """The products added up over all reduced axes."""

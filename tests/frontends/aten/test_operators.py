@@ -101,3 +101,9 @@ def test_distances(rows: int, p: float) -> None:
 def test_places_beside_the_diagonal(offset: int) -> None:
     for name, places in (("tril", np.tril_indices(3, offset, 4)), ("triu", np.triu_indices(3, offset, 4))):
         check(f"{name}_indices.default", [], [3, 4, offset], [np.stack(places)])
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_running_logarithms_of_sums(dim: int) -> None:
+    x = (X - 12) * 4
+    check("logcumsumexp.default", [x], [dim], [np.logaddexp.accumulate(x, axis=dim)], rtol=1e-6)

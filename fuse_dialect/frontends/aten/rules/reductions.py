@@ -18,6 +18,7 @@ from fuse_dialect.dialect.ops.sequences import CumprodOp, CumsumOp
 from fuse_dialect.frontends.aten.rules.shapes import sliced
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, made
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, dtype, integers, reshape, scalar, shape
+from fuse_dialect.frontends.stablehlo.rules.reductions import running_logsumexp
 
 _EXTREMA: Mapping[str, tuple[type[FuseOp], type[FuseOp]]] = {
     "max": (r.MaxOp, r.ArgmaxOp),
@@ -168,6 +169,12 @@ def running_sum(want: Want, self: SSAValue, dim: int, *, dtype: Any = None) -> S
     """`cumsum`."""
     x = as_type(self, want.dtype)
     return made(CumsumOp(x, axis=dim % len(want.shape))) if want.shape else x
+
+
+@RULES.of("aten.logcumsumexp.default")
+def running_logarithm(want: Want, self: SSAValue, dim: int) -> SSAValue:
+    """The logarithm of the running sum of exponentials."""
+    return running_logsumexp(self, dim % len(want.shape)) if want.shape else self
 
 
 @RULES.of("aten.cumprod.default")

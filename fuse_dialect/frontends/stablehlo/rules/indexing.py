@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import i1, i8
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.ops import broadcast as b
@@ -18,6 +18,7 @@ from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
     broadcast,
+    cast_to,
     clamp,
     counting,
     integers,
@@ -233,7 +234,8 @@ def _list_of(numbers: Sequence[int | SSAValue], like: SSAValue) -> SSAValue:
     return result(ConcatenateOp(*lists, axis=0)) if len(lists) > 1 else lists[0]
 
 
-_SCATTER_MODES = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min"}
+_SCATTER_MODES = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "or": "max", "and": "min"}
+_MODES_OF_BOOLEANS = {"update": "update", "add": "max", "max": "max", "mul": "min", "min": "min"}
 
 
 def _scatter(op: Operation) -> Sequence[SSAValue]:
@@ -260,9 +262,10 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     boxes = [parts.get(axis, 1) for axis in (*index_map, *partial)]
     if DYNAMIC in boxes or math.prod(boxes) > MOST_PLACES:
         raise NoFuseFormError("large windows, or of open sizes, that are parts of an axis")
-    if tensor(x).element_type == i1:
-        raise NoFuseFormError("booleans")
+    is_boolean = tensor(x).element_type == i1
     mode = _scatter_mode(op)
+    if is_boolean:  # as numbers 0 and 1, of which the sum that an 'or' is would be more
+        x, updates, mode = cast_to(x, i8), cast_to(updates, i8), _MODES_OF_BOOLEANS[mode]
     vectors = _with_batches(
         _index_vectors(indices, numbers.number_named("index_vector_dim")), _without(index_batch, numbers)
     )
@@ -292,12 +295,13 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     # The spare place is the last one: all but it, where the size is not known.
     ends = [size if size != DYNAMIC or not more else -1 for size, more in zip(shape(turned), spare, strict=True)]
     cut = slice_of(written, [0] * len(sizes), ends, [1] * len(sizes))
-    return [transpose(cut, [order.index(axis) for axis in range(len(sizes))])]
+    placed = transpose(cut, [order.index(axis) for axis in range(len(sizes))])
+    return [cast_to(placed, i1) if is_boolean else placed]
 
 
 def _scatter_mode(op: Operation) -> str:
     name = combined_by(op)
-    if name in _SCATTER_MODES:
+    if name in _SCATTER_MODES and (name not in ("or", "and") or tensor(op.operands[0]).element_type == i1):
         return _SCATTER_MODES[name]
     block = op.regions[0].blocks[0]
     last = block.last_op

@@ -1,7 +1,7 @@
 """Reductions and windows: what a region does with two elements is recognised by its ops."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import i1, i8
@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
+from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import reduction as r
 from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
 from fuse_dialect.dialect.ops.sequences import CumsumOp
@@ -30,6 +31,7 @@ from fuse_dialect.frontends.stablehlo.rules.building import Rule, combined_by, i
 from fuse_dialect.frontends.stablehlo.rules.fingerprint import fingerprint
 from fuse_dialect.frontends.stablehlo.rules.shapes import pad, slice_of
 from fuse_dialect.frontends.stablehlo.rules.sizes import insert_axes
+from fuse_dialect.frontends.stablehlo.rules.special_functions import log_plus_one
 
 MOST_SLICES = 256
 """Positions in a window that become a slice each; a larger one is made of halves."""
@@ -55,6 +57,8 @@ def neutral(name: str, kind: "np.dtype[np.generic]") -> float:
             return 0
         case "multiply" | "and":
             return 1
+        case "logaddexp":
+            return -math.inf
         case _:
             if kind.kind not in "iu":
                 return -math.inf if name == "maximum" else math.inf
@@ -202,6 +206,36 @@ def _counts_along(value: SSAValue, axis: int) -> bool:
     return counts and rank - 1 - tail == axis
 
 
+_LOGADDEXP = (
+    "maximum a0 a1;subtract a0 a1;compare NE 1 1;add a0 a1;abs 1;negate 4;exponential 5;log_plus_one 6;add 0 7;"
+    "select 2 3 8;return 9"
+)
+"""What JAX's `cumlogsumexp` combines two elements by."""
+
+
+def logaddexp(one: SSAValue, other: SSAValue) -> SSAValue:
+    """`log(exp(one) + exp(other))`; of two infinities alike, and of a nan, their sum."""
+    apart = result(b.SubtractOp(one, other))
+    less = log_plus_one(result(e.ExpOp(result(e.NegativeOp(result(e.AbsOp(apart)))))))
+    both = result(b.AddOp(result(b.MaximumOp(one, other)), less))
+    return result(b.WhereOp(result(e.IsnanOp(apart)), result(b.AddOp(one, other)), both))
+
+
+def running_logsumexp(x: SSAValue, axis: int) -> SSAValue:
+    """The logarithm of the running sum of `exp(x)`, in as many steps as the number of elements has bits."""
+    rank, size = len(shape(x)), shape(x)[axis]
+    low = [size - 1 if each == axis else 0 for each in range(rank)]
+    return _doubled_window(pad(x, scalar(x, -math.inf), low, [0] * rank, [0] * rank), logaddexp, axis, size, 1)
+
+
+def _combining(name: str) -> Callable[[SSAValue, SSAValue], SSAValue]:
+    """What combines two elements."""
+    if name == "logaddexp":
+        return logaddexp
+    op = _REDUCTIONS[name][1]
+    return lambda one, other: result(op(one, other))
+
+
 def _reduce_window(op: Operation) -> Sequence[SSAValue]:
     if len(op.operands) != 2:
         raise NoFuseFormError("several operands")
@@ -213,8 +247,9 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
     dilations = ints(op, "window_dilations", ones)
     base = ints(op, "base_dilations", ones)
     around = padding(op, len(sizes))
-    name = _combiner(op)
-    is_neutral = _starts_neutral(init, name)
+    is_logaddexp = fingerprint(op.regions[0].blocks[0]) == _LOGADDEXP
+    name = "logaddexp" if is_logaddexp else _combiner(op)
+    combine, is_neutral = _combining(name), _starts_neutral(init, name)
     is_plain = list(strides) == list(dilations) == list(base) == ones
     wide = [axis for axis, size in enumerate(window) if size > 1]
     if name == "add" and is_neutral and is_plain and len(wide) == 1 and window[wide[0]] == sizes[wide[0]]:
@@ -234,20 +269,22 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
         return [broadcast(init, target)]
     low, high = [each[0] for each in around], [each[1] for each in around]
     x = pad(x, init, low, high, [each - 1 for each in base])
-    if math.prod(window) <= MOST_SLICES:
+    if math.prod(window) <= MOST_SLICES and not is_logaddexp:
         return [_combine_window(x, init, name, window, strides, dilations, target)]
     for axis, size in enumerate(window):
-        x = _doubled_window(x, name, axis, size, dilations[axis])
+        x = _doubled_window(x, combine, axis, size, dilations[axis])
     end = [DYNAMIC if count == DYNAMIC else (count - 1) * step + 1 for count, step in zip(target, strides, strict=True)]
     x = slice_of(x, [0] * len(sizes), end, strides)
-    return [x if is_neutral else result(_REDUCTIONS[name][1](x, init))]
+    return [x if is_neutral else combine(x, broadcast(init, shape(x)))]
 
 
-def _doubled_window(x: SSAValue, name: str, axis: int, size: int, dilation: int) -> SSAValue:
+def _doubled_window(
+    x: SSAValue, combine: Callable[[SSAValue, SSAValue], SSAValue], axis: int, size: int, dilation: int
+) -> SSAValue:
     """Windows along one axis at every position, made of windows of 1, 2, 4, ... positions: a few slices each."""
     if size == 1:
         return x
-    combine, whole = _REDUCTIONS[name][1], shape(x)[axis]
+    whole = shape(x)[axis]
     total: SSAValue | None = None
     power, covered = x, 0
     for bit in range(size.bit_length()):
@@ -255,11 +292,11 @@ def _doubled_window(x: SSAValue, name: str, axis: int, size: int, dilation: int)
         if bit:
             kept = whole - (width - 1) * dilation
             halves = [_cut(power, axis, start, kept) for start in (0, width // 2 * dilation)]
-            power = result(combine(*halves))
+            power = combine(*halves)
         if size & width:
             kept = whole - (covered + width - 1) * dilation
             piece = _cut(power, axis, covered * dilation, kept)
-            total = piece if total is None else result(combine(_cut(total, axis, 0, kept), piece))
+            total = piece if total is None else combine(_cut(total, axis, 0, kept), piece)
             covered += width
     assert total is not None, "a window has a position"
     return total

@@ -266,3 +266,48 @@ def test_an_image_gets_the_zero_point_that_is_computed_around_it() -> None:
     np.testing.assert_array_equal(fd.run(module, q, z)[0], expected)
     pytest.importorskip("llvmlite")
     np.testing.assert_array_equal(fd.compile(fd.parse(text), cache=False)(q, z)[0], expected)
+
+
+SPLIT = """func.func @main(%x: tensor<2x12x5xf32>) -> (tensor<2x12x7xi32>, tensor<2x12x2xf32>) {
+  %z = arith.constant dense<-9.0> : tensor<f32>
+  %r = fuse.round %x : tensor<2x12x5xf32>
+  %a = fuse.add %r, %z : (tensor<2x12x5xf32>, tensor<f32>) -> tensor<2x12x5xf32>
+  %c = fuse.clip %a, min = -128.0, max = 127.0 : tensor<2x12x5xf32>
+  %q = fuse.cast %c : (tensor<2x12x5xf32>) -> tensor<2x12x5xi8>
+  %one, %other = fuse.split %q, axis = 2, sizes = [3, 2] : (tensor<2x12x5xi8>) -> (tensor<2x12x3xi8>, tensor<2x12x2xi8>)
+  %i = fuse.cast %one : (tensor<2x12x3xi8>) -> tensor<2x12x3xi32>
+  %n = arith.constant dense<-9> : tensor<i32>
+  %d = fuse.subtract %i, %n : (tensor<2x12x3xi32>, tensor<i32>) -> tensor<2x12x3xi32>
+  %v = arith.constant dense<WEIGHTS> : tensor<7x3xi8>
+  %w = fuse.cast %v : (tensor<7x3xi8>) -> tensor<7x3xi32>
+  %y = fuse.dense %d, %w : (tensor<2x12x3xi32>, tensor<7x3xi32>) -> tensor<2x12x7xi32>
+  %f = fuse.cast %other : (tensor<2x12x2xi8>) -> tensor<2x12x2xf32>
+  return %y, %f : tensor<2x12x7xi32>, tensor<2x12x2xf32>
+}"""
+
+
+def test_pieces_of_integers_with_a_sign_lose_it_and_are_multiplied_as_integers() -> None:
+    random = np.random.default_rng(2)
+    text = SPLIT.replace("WEIGHTS", str(random.integers(-128, 128, (7, 3)).tolist()))
+    module = on_integers(text)
+    assert 'out_dtype = "i32"' in str(module)
+    assert "tensor<2x12x3xui8>, tensor<2x12x2xui8>" in str(module)
+    x = random.uniform(-200, 200, (2, 12, 5)).astype(np.float32)
+    for got, expected in zip(fd.run(module, x), fd.run(fd.parse(text), x), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_pieces_of_reals_that_are_quantized_alike_are_pieces_of_integers() -> None:
+    w = Writer(np.random.default_rng(3))
+    q = w.quantized("%x", "4x6x", 100, 0.02, "ui8")
+    real = w.reals(q, "4x6x", 100, 0.02, "ui8")
+    w.lines.append(
+        f"%one, %other = fuse.split {real}, axis = 1, sizes = [2, 4] : "
+        "(tensor<4x6xf32>) -> (tensor<4x2xf32>, tensor<4x4xf32>)"
+    )
+    last = w.quantized("%other", "4x4x", 100, 0.02, "ui8")
+    text = w.module("tensor<4x6xf32>", "tensor<4x4xui8>", last)
+    module = on_integers(text)
+    assert str(module).count("fuse.round") == 1
+    x = np.random.default_rng(4).uniform(-3, 3, (4, 6)).astype(np.float32)
+    np.testing.assert_array_equal(fd.run(module, x)[0], fd.run(fd.parse(text), x)[0])

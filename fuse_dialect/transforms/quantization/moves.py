@@ -7,7 +7,7 @@
    should become 0 it becomes 128.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, ModuleOp, Signedness, f32, i8, i32
@@ -18,7 +18,7 @@ from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.activation import ClipOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, SubtractOp, WhereOp
-from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp
 from fuse_dialect.dialect.ops.conversion import CastOp
 from fuse_dialect.dialect.ops.elementwise import IsnanOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp
@@ -38,7 +38,7 @@ from fuse_dialect.transforms.quantization.patterns import (
 )
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
-_MOVES = (MoveOp, StridedSliceOp, ConcatenateOp, ExpandDimsOp, BroadcastToOp, RepeatOp, TileOp)
+_MOVES = (MoveOp, SplitOp, StridedSliceOp, ConcatenateOp, ExpandDimsOp, BroadcastToOp, RepeatOp, TileOp)
 """Ops whose results hold elements of their operands and no others."""
 _MONOTONE = (MaxPool2dOp, GlobalMaxPool2dOp)
 """Ops that commute with every function that grows."""
@@ -79,7 +79,7 @@ def _moved(quantization: Quantization) -> SSAValue | None:
     integers = [operand for operand in operands if operand is not None]
     if len(integers) < len(operands):
         return None
-    return _on_integers(op, integers, cast)
+    return _on_integers(op, integers, cast)[op.results.index(value)]
 
 
 def _same_integers(value: SSAValue, quantization: Quantization) -> SSAValue | None:
@@ -92,16 +92,17 @@ def _same_integers(value: SSAValue, quantization: Quantization) -> SSAValue | No
     return q if tensor_type(q).element_type == quantization.cast.result.type.element_type else None
 
 
-def _on_integers(op: FuseOp, operands: list[SSAValue], before: Operation) -> SSAValue:
-    """The same op on other elements."""
+def _on_integers(op: FuseOp, operands: list[SSAValue], before: Operation) -> Sequence[SSAValue]:
+    """The results of the same op on other elements."""
     element = tensor_type(operands[0]).element_type
     moved = type(op).create(
         operands=operands,
-        result_types=[with_element(tensor_type(op.results[0]), element)],
+        result_types=[with_element(tensor_type(result), element) for result in op.results],
         properties=dict(op.properties),
         attributes=dict(op.attributes),
     )
-    return _added(moved, before)
+    _added(moved, before)
+    return moved.results
 
 
 def _added(op: Operation, before: Operation) -> SSAValue:
@@ -158,7 +159,7 @@ class _Unsigned:
                     case CastOp() if reader.result.type.element_type == f32:
                         _as_floats(reader, new)
                     case FuseOp() if isinstance(reader, (*_MOVES, *_MONOTONE)) and len(reader.operands) == 1:
-                        pending.append((reader.results[0], _on_integers(reader, [new], reader)))
+                        pending += zip(reader.results, _on_integers(reader, [new], reader), strict=True)
                     case ConcatenateOp():
                         self._concatenated(reader, old, new, pending)
                     case _:
@@ -172,7 +173,7 @@ class _Unsigned:
         if not op.results[0].uses or op.parent is None:
             return
         operands = [new if operand is old else _unsigned(operand, op) for operand in op.operands]
-        pending.append((op.results[0], _on_integers(op, operands, op)))
+        pending.append((op.results[0], _on_integers(op, operands, op)[0]))
 
 
 def _unsigned(value: SSAValue, before: Operation) -> SSAValue:

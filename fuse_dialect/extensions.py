@@ -1,6 +1,9 @@
 """What is found by name when it is used: places in this package, and what others add by entry point."""
 
+import os
+import sys
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +22,28 @@ def at_place(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def folders_of_packages() -> tuple[tuple[str, int], ...]:
+    """The folders in which packages are installed, and when each has changed: what is known of packages holds as long.
+
+    To look for entry points is to open a file of each package, tens of milliseconds.
+    """
+    return tuple((path, _changed(path)) for path in sys.path)
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path or os.curdir).st_mtime_ns
+    except (OSError, ValueError):  # an archive or a folder may be gone, or the text may be no path
+        return 0
+
+
 def added(group: str) -> "dict[str, EntryPoint]":
     """The entry points of a group, by name; their packages are not imported."""
+    return dict(_entry_points(group, folders_of_packages()))
+
+
+@lru_cache(maxsize=32)
+def _entry_points(group: str, folders: tuple[tuple[str, int], ...]) -> "dict[str, EntryPoint]":
     from importlib.metadata import entry_points  # it takes as long to import as a small program to compile
 
     return {point.name: point for point in entry_points(group=group)}

@@ -6,6 +6,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib import import_module
 
 from xdsl.context import Context
@@ -21,6 +22,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
 from fuse_dialect.dialect.elision import ELIDED_RESOURCE
+from fuse_dialect.extensions import folders_of_packages
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.mlir.lexer import FuseLexer
@@ -60,9 +62,14 @@ def context(*, allow_unregistered: bool = False) -> Context:
     ctx = Context(allow_unregistered)
     ours = {"builtin": _fresh_builtin, **_PRETTY}
     # No rows of the universe, where two tables must not have one name: a plug-in of xDSL may bring such a dialect.
-    for name, factory in {**Universe.get_multiverse().all_dialects, **ours}.items():
+    for name, factory in {**_dialects_of_plugins(folders_of_packages()), **ours}.items():
         ctx.register_dialect(name, factory)
     return ctx
+
+
+@lru_cache(maxsize=4)
+def _dialects_of_plugins(folders: tuple[tuple[str, int], ...]) -> dict[str, Callable[[], Dialect]]:
+    return {**Universe.get_multiverse().all_dialects}
 
 
 def _fresh_builtin() -> Dialect:

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp
 
 from fuse_dialect.backends.runtime.tensors import array_of
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.aten.reader import module_of
 from fuse_dialect.interpreters.entry import MODEL_NAME
 from fuse_dialect.pytorch.decompositions import decompositions
@@ -38,13 +39,20 @@ def module_of_export(program: Any, names: Sequence[str]) -> ModuleOp:
         names: Of its results, those that are no tensors among them; an empty one says nothing.
 
     Raises:
-        FuseError: An operator has no equal among `fuse` ops; the text says which, and why.
+        FuseError: An operator has no equal among `fuse` ops, and the text says which and why; or a size is open.
     """
     signature = program.graph_signature
     graph = aten_graph(program.graph_module)
     for spec in signature.input_specs:
         if spec.kind in _LIFTED:
             graph.constants[spec.arg.name] = array_of(_lifted(program, spec.target).detach())  # (1)
+    known = {name for name, _ in graph.inputs}
+    for spec in signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT and isinstance(spec.arg, TensorArgument) and spec.arg.name not in known:
+            message = (
+                f"operators of ATen are not read with input '{spec.arg.name}': a size is open, or a type is unknown"
+            )
+            raise FuseError(message, hint="export the network with the sizes of its examples")
     given = {spec.arg.name for spec in signature.input_specs if spec.kind in (*_LIFTED, InputKind.USER_INPUT)}
     graph.inputs = [(name, meta) for name, meta in graph.inputs if name in given]  # a token keeps checks in order
     nodes = {node.name: node for node in program.graph.nodes}

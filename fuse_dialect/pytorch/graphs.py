@@ -162,9 +162,9 @@ def aten_graph(module: fx.GraphModule) -> AtenGraph:
                 meta = meta_of(node.meta.get("val"))
                 if meta is not None:
                     graph.inputs.append((node.name, meta))
-            case "get_attr":
+            case "get_attr" if isinstance(held := _attribute(module, cast(str, node.target)), torch.Tensor):
                 with unset_fake_temporarily():  # PyTorch is tracing still, and constants have elements
-                    graph.constants[node.name] = array_of(_attribute(module, cast(str, node.target)))
+                    graph.constants[node.name] = array_of(held)
             case "call_function" if is_call(node) and not is_number(node) and node.users:
                 graph.calls.append(call_of(node))
             case "output":
@@ -179,8 +179,9 @@ def aten_graph(module: fx.GraphModule) -> AtenGraph:
     return graph
 
 
-def _attribute(module: fx.GraphModule, name: str) -> torch.Tensor:
+def _attribute(module: fx.GraphModule, name: str) -> Any:
+    """A tensor, or the graph of a branch."""
     value: Any = module
     for part in name.split("."):
         value = getattr(value, part)
-    return cast(torch.Tensor, value)
+    return value

@@ -135,3 +135,23 @@ def test_an_operator_without_a_rule_is_named_with_its_line() -> None:
 def test_open_sizes_need_onnx() -> None:
     with pytest.raises(fd.FuseError, match="PyTorch cannot export 'Regression'"):
         fd.from_torch(Regression(), torch.randn(6, 2), torch.randn(6), dynamic_shapes=({1: "columns"}, {}))
+
+
+class Branching(nn.Module):
+    """A branch beside an operator that is not written as ONNX."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,)) + torch.linalg.inv(x)
+
+
+def test_branches_are_not_read_so() -> None:
+    with pytest.raises(fd.FuseError, match="operator 'cond' is not supported: a value that is no tensor"):
+        fd.from_torch(Branching(), torch.randn(3, 3))
+
+
+def test_open_sizes_of_an_exported_program_are_refused() -> None:
+    rows = torch.export.Dim("rows", min=2, max=20)
+    x, y = torch.randn(6, 2), torch.randn(6)
+    program = torch.export.export(Regression(), (x, y), dynamic_shapes=({0: rows}, {0: rows}))
+    with pytest.raises(fd.FuseError, match=r"not read with input 'x': a size is open"):
+        fd.from_torch(program)

@@ -48,6 +48,7 @@ from fuse_dialect.frontends.fuse_values import NoFuseFormError, cast_to, shape
 
 _RULE_MODULES = (elementwise, images, indexing, linear_algebra, normalizations, products, reductions, shapes)
 """Imported for the rules that they enter."""
+_NO_TENSOR = "a value that is no tensor of known shape and type"
 
 
 def tensor_type(meta: TensorMeta) -> TensorType[Attribute]:
@@ -72,7 +73,7 @@ def why_not(call: Call, metas: Mapping[Ref, TensorMeta]) -> str | None:
     """
     refs = list(dict.fromkeys(refs_of([*call.args, *call.kwargs.values()])))
     if any(ref not in metas for ref in refs):
-        return "a value that is no tensor of known shape and type"
+        return _NO_TENSOR
     try:
         block = Block(arg_types=[tensor_type(metas[ref]) for ref in refs])
         with building(block):
@@ -99,6 +100,8 @@ def _results(call: Call, values: Mapping[Ref, SSAValue | Parts]) -> list[SSAValu
     Raises:
         NoFuseFormError: There is no rule, or it finds no way.
     """
+    if any(ref not in values for ref in refs_of([*call.args, *call.kwargs.values()])):
+        raise NoFuseFormError(_NO_TENSOR)
     rule = RULES.rules.get(call.target)
 
     def given(argument: Argument) -> Any:

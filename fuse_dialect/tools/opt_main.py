@@ -513,7 +513,10 @@ class FuseOptMain(xDSLOptMain):
         except ValueError as error:
             message = str(error)
             raise FuseError(f"target '{self.target_spec.name}': {message[:1].lower()}{message[1:]}") from error
-        return target if self.args.target_cpu is None else replace(cast(Any, target), target_cpu=self.args.target_cpu)
+        # Others have no code of a machine's: what cost plans for may be named all the same.
+        if self.args.target_cpu is None or not hasattr(target, "target_cpu"):
+            return target
+        return replace(cast(Any, target), target_cpu=self.args.target_cpu)
 
     def _mlir_target(self) -> FuseMLIRTarget:
         return FuseMLIRTarget(

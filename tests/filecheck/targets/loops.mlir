@@ -1,5 +1,9 @@
 // RUN: fuse-opt --fuse-ops -t loops %s | filecheck %s
 // RUN: fuse-opt --fuse-ops -t 'loops{simplified=false function="fused_dense_bias_add_relu"}' %s | filecheck %s --check-prefix=PLAIN
+// RUN: fuse-opt --fuse-ops="strategy=cost" -t loops --target-cpu haswell %s | filecheck %s --check-prefix=PLANNED
+
+// Loops are those of no machine, but a plan may be for one.
+// PLANNED: program @fused_conv2d_bias_add_relu
 
 // A convolution with its epilogue is one stage: the epilogue runs on the total.
 // CHECK-LABEL: program @fused_conv2d_bias_add_relu

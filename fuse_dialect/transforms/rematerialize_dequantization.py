@@ -4,12 +4,15 @@ Integers of 8 bits take a quarter of the memory of the real numbers that they st
 operations for each. If several kernels read the real numbers they would be stored; with a conversion of its own each
 kernel reads the integers. `compile-prefix` runs this pass near its end, since merging equal ops undoes it.
 
+A reader that picks some of the elements, at most half of them, picks integers, and what it has picked is converted.
+
 Functions with `primitive` or `fuse.compiler` are left alone.
 
 Source: rematerialization in XLA, xla/service/hlo_rematerialization.cc.
 """
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +22,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.broadcast import MultiplyOp
+from fuse_dialect.dialect.ops.indexing import StridedSliceOp, TakeOp
+from fuse_dialect.dialect.types import DYNAMIC, tensor_type, with_shape
 from fuse_dialect.transforms.quantization.patterns import reals_of
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
@@ -43,6 +48,11 @@ def _copy_for_readers(multiply: MultiplyOp) -> None:
     if reals is None:
         return
     chain = _chain(value, reals.integers.q)
+    if all(_rank(each) == 0 for op in chain for each in op.operands[1:]):
+        for reader in readers:
+            if isinstance(reader, TakeOp | StridedSliceOp) and _picks_few(reader, value):
+                _pick_integers(reader, chain)
+        readers = [reader for reader in readers if reader.parent is not None]
     # The first reader keeps the conversion, as long as nobody else reads a part of it.
     kept = all(each.results[0].has_one_use() for each in chain[:-1])
     for reader in readers[1 if kept else 0 :]:
@@ -64,6 +74,45 @@ def _chain(value: SSAValue, source: SSAValue) -> list[Operation]:
         ops.insert(0, value.owner)
         value = value.owner.operands[0]
     return ops
+
+
+def _rank(value: SSAValue) -> int:
+    return tensor_type(value).get_num_dims()
+
+
+def _picks_few(reader: TakeOp | StridedSliceOp, value: SSAValue) -> bool:
+    """Whether an op picks at most half of the elements of a value, and reads it for nothing else."""
+    shapes = [tensor_type(each).get_shape() for each in (value, reader.results[0])]
+    if reader.operands[0] is not value or value in reader.operands[1:] or any(DYNAMIC in shape for shape in shapes):
+        return False
+    source, picked = map(prod, shapes)
+    return 2 * picked <= source
+
+
+def _pick_integers(reader: TakeOp | StridedSliceOp, chain: list[Operation]) -> None:
+    """Let an op pick from the integers at the start of a conversion, and convert what it has picked."""
+    source = chain[0].operands[0]
+    shape = tensor_type(reader.results[0]).get_shape()
+    new: list[Operation] = [
+        type(reader).create(
+            operands=[source, *reader.operands[1:]],
+            result_types=[with_shape(tensor_type(source), shape)],
+            properties=dict(reader.properties),
+            attributes=dict(reader.attributes),
+        )
+    ]
+    for op in chain:
+        new.append(
+            type(op).create(
+                operands=[new[-1].results[0], *op.operands[1:]],
+                result_types=[with_shape(tensor_type(op.results[0]), shape)],
+                properties=dict(op.properties),
+                attributes=dict(op.attributes),
+            )
+        )
+    for op in new:
+        op.location = reader.location
+    Rewriter.replace_op(reader, new)
 
 
 def _copied(chain: list[Operation], before: Operation) -> SSAValue:

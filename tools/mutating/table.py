@@ -16,6 +16,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.backends.llvm.contractions.tile_registers": "RegisterSums.added drop 2 swap 28; pieces_of operator 5",
     "fuse_dialect.backends.llvm.contractions.windows": "_Tile._added drop-term 0; _Tile._looped plus-one 4",
     "fuse_dialect.backends.llvm.elements": "_as_bfloat argument 43; from_memory return-early 0; narrowed drop 0",
+    "fuse_dialect.backends.llvm.finishing": "joins_bytes false 0",
     "fuse_dialect.backends.llvm.floats": """
         Floats.at_most swap 1; Floats.nearest argument 16; Floats.scaled plus-one 5
     """,
@@ -188,6 +189,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.loops.bodies": """
         BodyBuilder._guards other-truth 1; BodyBuilder._simplified return-early 4; BodyBuilder.add true 0
     """,
+    "fuse_dialect.loops.byte_rounding": "_with_rounding true 0; zero_point_of return-early 0",
     "fuse_dialect.loops.choosing": "_are_cut_alike other-name 0; _own_constants true 1",
     "fuse_dialect.loops.contraction": "_merged_pair branch 0; _recognised drop-term 1; contraction_of drop-term 2",
     "fuse_dialect.loops.convolution": "Window.positions operand 8; _in_positions operator 2",

@@ -34,3 +34,27 @@ func.func @others(%q: tensor<3x4xui8>, %f: tensor<3x4xf32>) -> (tensor<3x4xf32>,
   %u = fuse.softmax %g : tensor<3x4xf32>
   return %y, %z, %u : tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>
 }
+
+// -----
+
+// Who picks a few of the elements picks integers; who picks most of them reads what is converted.
+// CHECK-LABEL: func.func @pick
+// CHECK:         %[[ROW:.*]] = fuse.take %q, %i, axis = 0 : (tensor<6x4xui8>, tensor<i64>) -> tensor<4xui8>
+// CHECK-NEXT:    %[[WIDE:.*]] = fuse.cast %[[ROW]] : (tensor<4xui8>) -> tensor<4xi32>
+// CHECK-NEXT:    %[[MOVED:.*]] = fuse.subtract %[[WIDE]], %zero : (tensor<4xi32>, tensor<i32>) -> tensor<4xi32>
+// CHECK-NEXT:    %[[REAL:.*]] = fuse.cast %[[MOVED]] : (tensor<4xi32>) -> tensor<4xf32>
+// CHECK-NEXT:    fuse.multiply %[[REAL]], %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+// CHECK:         fuse.strided_slice %q, {{.*}} : (tensor<6x4xui8>) -> tensor<3x4xui8>
+// CHECK:         fuse.strided_slice {{.*}} : (tensor<6x4xf32>) -> tensor<4x4xf32>
+func.func @pick(%q: tensor<6x4xui8>, %i: tensor<i64>) -> (tensor<4xf32>, tensor<3x4xf32>, tensor<4x4xf32>) {
+  %zero = arith.constant dense<7> : tensor<i32>
+  %scale = arith.constant dense<0.3> : tensor<f32>
+  %0 = fuse.cast %q : (tensor<6x4xui8>) -> tensor<6x4xi32>
+  %1 = fuse.subtract %0, %zero : (tensor<6x4xi32>, tensor<i32>) -> tensor<6x4xi32>
+  %2 = fuse.cast %1 : (tensor<6x4xi32>) -> tensor<6x4xf32>
+  %x = fuse.multiply %2, %scale : (tensor<6x4xf32>, tensor<f32>) -> tensor<6x4xf32>
+  %y = fuse.take %x, %i, axis = 0 : (tensor<6x4xf32>, tensor<i64>) -> tensor<4xf32>
+  %z = fuse.strided_slice %x, begin = [0], end = [3], strides = [1], axes = [0] : (tensor<6x4xf32>) -> tensor<3x4xf32>
+  %w = fuse.strided_slice %x, begin = [0], end = [4], strides = [1], axes = [0] : (tensor<6x4xf32>) -> tensor<4x4xf32>
+  return %y, %z, %w : tensor<4xf32>, tensor<3x4xf32>, tensor<4x4xf32>
+}

@@ -74,7 +74,7 @@ def in_memory(path: Path, inputs: Sequence[Any], rounds: int) -> list[str]:
     """Cells of the table for one process: calls of a model on all rows of arrays."""
     import onnxruntime
 
-    program = fd.compile(path, threads=1)
+    program = fd.compile(path, threads=1, cache=False)
     rows = RowProgram(program)
     batch, count = rows.batch, len(inputs[0])
     options = onnxruntime.SessionOptions()
@@ -125,7 +125,7 @@ def on_cluster(path: Path, inputs: Sequence[Any], client: Any, rounds: int, fold
 
 def repeated(path: Path, seconds: float) -> list[Any]:
     """The inputs of a model, as often as it can be called in some seconds."""
-    program = fd.compile(path, threads=1)
+    program = fd.compile(path, threads=1, cache=False)
     named = dict(np.load(path.with_suffix(".0.npz")))
     once = [named[form.model_name or form.name] for form in program.interface.inputs]
     program(*once)

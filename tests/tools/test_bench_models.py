@@ -10,9 +10,9 @@ import pytest
 from population.measuring import difference
 from population.rows import Row, chart, losses_first, summary, table
 
-WIN = Row("win", 1.0, 2.0, 0.0)
-LOSS = Row("loss", 3.0, 2.0, 0.0)
-WRONG = Row("wrong", 1.0, 2.0, 0.5)
+WIN = Row("win", 1.0, 2.0, difference=0.0)
+LOSS = Row("loss", 3.0, 2.0, difference=0.0)
+WRONG = Row("wrong", 1.0, 2.0, difference=0.5)
 FAILED = Row("failed", failure="an op has | no meaning")
 SKIPPED = Row("skipped", skipped="onnxruntime: no kernel")
 
@@ -28,8 +28,8 @@ def test_the_mean_is_that_of_right_models() -> None:
 
 
 def test_coarse_forms_may_differ_by_more() -> None:
-    assert not Row("a", 1.0, 1.0, 0.01).is_right
-    assert Row("a.f16", 1.0, 1.0, 0.01).is_right
+    assert not Row("a", 1.0, 1.0, difference=0.01).is_right
+    assert Row("a.f16", 1.0, 1.0, difference=0.01).is_right
 
 
 def test_reports_have_a_line_for_each_model() -> None:
@@ -37,6 +37,16 @@ def test_reports_have_a_line_for_each_model() -> None:
     lines = table(rows).splitlines()[2:6]
     assert [line.split(" ")[1] for line in lines] == ["failed", "wrong", "loss", "win"]
     assert chart(rows, "ours < theirs").count("<rect") == len(rows) + 1
+
+
+def test_the_better_of_two_engines_is_what_counts_where_both_were_measured() -> None:
+    rows = [Row("behind", 1.0, 2.0, 0.5, 0.0), Row("ahead", 1.0, 2.0, 4.0, 0.0), WIN]
+    assert [row.ratio_to_best for row in rows] == [2.0, 0.5, 0.5]
+    head, _, *lines = table(rows).splitlines()
+    assert head.endswith("| OpenVINO | ratio to the better |")
+    assert len({line.count("|") for line in (head, *lines[:3])}) == 1
+    assert "of 2 that OpenVINO takes, 1.00x of the better of both, 1 at most 1.2x" in summary(rows)
+    assert "OpenVINO" not in table([WIN, LOSS])
 
 
 @pytest.mark.parametrize(

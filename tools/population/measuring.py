@@ -1,6 +1,6 @@
 """A process that measures one model on both engines, and says what it found.
 
-    python -m population.measuring FILE.onnx THREADS ROUNDS GIGABYTES
+    python -m population.measuring FILE.onnx THREADS ROUNDS GIGABYTES [openvino]
 
 Prints a JSON object, the fields of `rows.Row` but the name. Whatever goes wrong is a finding as well: `failure`.
 """
@@ -14,7 +14,7 @@ import math
 import os
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -29,8 +29,8 @@ LEAST_SECONDS = 0.05
 """How long each engine is called in one turn, at least."""
 
 
-def measure(path: Path, threads: int, rounds: int) -> dict[str, Any]:
-    """Both engines on one model: outputs first, then times in turns."""
+def measure(path: Path, threads: int, rounds: int, *, with_openvino: bool = False) -> dict[str, Any]:
+    """The engines on one model: outputs first, then times in turns."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -65,14 +65,36 @@ def measure(path: Path, threads: int, rounds: int) -> dict[str, Any]:
 
     # On one thread that of this process, whichever thread ran: when others had the processor does not count.
     clock = process_time if threads == 1 else perf_counter
-    times = [(best_seconds(ours, clock), best_seconds(theirs, clock)) for _ in range(rounds)]
-    found["ours"] = min(one for one, _ in times)
-    found["theirs"] = min(other for _, other in times)
+    calls = {"ours": ours, "theirs": theirs}
+    if with_openvino and (call := _openvino(path, inputs, threads)) is not None:
+        calls["openvino"] = call
+    times = [{name: best_seconds(call, clock) for name, call in calls.items()} for _ in range(rounds)]
+    found |= {name: min(each[name] for each in times) for name in calls}
     special = program.specialize(*ordered)
     found["kernels"] = len(special.kernels)
     reasons = (kernel.reason for kernel in special.kernels if kernel.family in ("numpy", "python"))
     found["on_numpy"] = list(dict.fromkeys(reasons))
     return found
+
+
+def _openvino(path: Path, inputs: Mapping[str, Any], threads: int) -> Callable[[], object] | None:
+    """A call of OpenVINO; `None` where it does not take the model."""
+    import openvino
+
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+    }
+    try:
+        request = openvino.Core().compile_model(str(path), "CPU", settings).create_infer_request()
+        for name, array in inputs.items():
+            request.set_tensor(name, openvino.Tensor(np.ascontiguousarray(array), shared_memory=False))
+        request.infer()
+    except Exception:
+        return None  # whatever it raises is none of ours
+    return request.infer
 
 
 def difference(expected: Any, got: Any) -> float:
@@ -135,7 +157,7 @@ def main() -> int:
     os.dup2(2, 1)  # whatever else prints, prints there
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            found = measure(path, threads, rounds)
+            found = measure(path, threads, rounds, with_openvino="openvino" in sys.argv[5:])
     except Exception as error:
         # Whatever an engine raises is a result of the measurement.
         found = {"failure": f"{type(error).__name__}: {_first_line(error)}"}

@@ -20,6 +20,8 @@ class Row:
     name: str
     ours: float = math.inf
     theirs: float = 0.0
+    openvino: float = 0.0
+    """0 where it was not measured, or does not take the model."""
     difference: float = math.inf
     """The greatest, over the largest element of the output."""
     first: float = 0.0
@@ -44,6 +46,11 @@ class Row:
         """Our time over theirs; infinite if there is none, or our outputs are wrong."""
         return self.ours / self.theirs if self.is_right and self.theirs else math.inf
 
+    @property
+    def ratio_to_best(self) -> float:
+        """The same over the better of the other engines."""
+        return self.ours / min(self.theirs, self.openvino or math.inf) if math.isfinite(self.ratio) else math.inf
+
 
 def losses_first(rows: Sequence[Row]) -> list[Row]:
     """Failures, then greatest ratios; without those that the other engine cannot run."""
@@ -55,27 +62,47 @@ def summary(rows: Sequence[Row]) -> str:
     right = [row.ratio for row in rows if math.isfinite(row.ratio)]
     if not right:
         return f"{len(rows)} models, none of them right"
-    mean = math.exp(sum(map(math.log, right)) / len(right))
+    mean = _mean(right)
     counts = [sum(ratio <= limit for ratio in right) for limit in (1.0, 1.2)]
     wrong = sum(not row.failure and not row.is_right and not row.skipped for row in rows)
     failed, skipped = sum(bool(row.failure) for row in rows), sum(bool(row.skipped) for row in rows)
     return (
         f"{len(rows) - skipped} models, geometric mean {mean:.2f}x; {counts[0]} at most 1.0x, {counts[1]} at most "
-        f"1.2x, {wrong} wrong, {failed} failed" + (f"; onnxruntime cannot run {skipped} others" if skipped else "")
+        f"1.2x, {wrong} wrong, {failed} failed"
+        + (f"; onnxruntime cannot run {skipped} others" if skipped else "")
+        + _beside_the_best(rows)
     )
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def _beside_the_best(rows: Sequence[Row]) -> str:
+    """What the rows are beside the better of two engines; nothing where one was measured."""
+    ratios = [row.ratio_to_best for row in rows if row.openvino and math.isfinite(row.ratio)]
+    if not ratios:
+        return ""
+    most = sum(ratio <= 1.2 for ratio in ratios)
+    return f"; of {len(ratios)} that OpenVINO takes, {_mean(ratios):.2f}x of the better of both, {most} at most 1.2x"
 
 
 def table(rows: Sequence[Row]) -> str:
     """The rows in Markdown, and their summary."""
-    lines = ["| model | ours | onnxruntime | ratio | difference | on NumPy |", "|---|---|---|---|---|---|"]
+    more = ("OpenVINO", "ratio to the better") if any(row.openvino for row in rows) else ()
+    head = ("model", "ours", "onnxruntime", "ratio", "difference", "on NumPy", *more)
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for row in losses_first(rows):
         if row.failure:
-            lines.append(f"| {row.name} | | | failed | | {row.failure.replace('|', '/')} |")
+            lines.append(f"| {row.name} | | | failed | | {row.failure.replace('|', '/')} |{' |' * len(more)}")
             continue
         ratio = f"{row.ratio:.2f}x" if math.isfinite(row.ratio) else "wrong"
         times = (f"{row.ours * 1e3:.3f} ms", f"{row.theirs * 1e3:.3f} ms")
         reasons = "; ".join(row.on_numpy).replace("|", "/")
-        lines.append(f"| {' | '.join((row.name, *times, ratio, f'{row.difference:.0e}', reasons))} |")
+        cells = [row.name, *times, ratio, f"{row.difference:.0e}", reasons]
+        if more:
+            cells += [f"{row.openvino * 1e3:.3f} ms", f"{row.ratio_to_best:.2f}x"] if row.openvino else ["", ""]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", summary(rows), ""])
 
 

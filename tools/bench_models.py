@@ -26,6 +26,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -94,7 +95,10 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--markdown", type=Path, help="write the table to a file")
     parser.add_argument("--svg", type=Path, help="write a chart to a file")
     add_cluster(parser)
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.openvino and find_spec("openvino") is None:
+        parser.error("--openvino: no package openvino (pip install openvino)")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

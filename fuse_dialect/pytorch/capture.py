@@ -79,7 +79,7 @@ def from_torch(
     try:
         made = _read_by_aten(exported) if program is None else _read_by_onnx(program, name, dynamic_shapes)
     except FuseError as error:
-        error.location = error.location or SourceLocation(name)
+        error.location = SourceLocation(name)  # a file of ONNX is gone when somebody reads this
         raise
     for text in told:
         warnings.warn(text, LostStateWarning, stacklevel=2)
@@ -94,11 +94,7 @@ def _read_by_onnx(program: Any, name: str, dynamic_shapes: Any) -> ModuleOp:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.onnx"
         program.save(str(path))
-        try:
-            return read_module(str(path)).module
-        except FuseError as error:
-            error.location = None  # the file is gone when somebody reads this
-            raise
+        return read_module(str(path)).module
 
 
 def _read_by_aten(exported: Any) -> ModuleOp:

@@ -80,15 +80,10 @@ def measure(path: Path, threads: int, rounds: int, *, with_openvino: bool = Fals
 def _openvino(path: Path, inputs: Mapping[str, Any], threads: int) -> Callable[[], object] | None:
     """A call of OpenVINO; `None` where it does not take the model."""
     import openvino
+    from runtime_bench.engines import openvino_request
 
-    settings = {
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": 1,
-    }
     try:
-        request = openvino.Core().compile_model(str(path), "CPU", settings).create_infer_request()
+        request = openvino_request(path, threads)
         for name, array in inputs.items():
             request.set_tensor(name, openvino.Tensor(np.ascontiguousarray(array), shared_memory=False))
         request.infer()

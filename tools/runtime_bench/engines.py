@@ -159,15 +159,20 @@ def _onnxruntime(job: Job, *, bind: bool = True) -> Prepared:
     return Prepared(lambda: session.run_with_iobinding(binding), lambda: output, job.inputs)
 
 
-def _openvino(job: Job) -> Prepared:
-    ov = import_module("openvino")
+def openvino_request(model: Path, threads: int) -> Any:
+    """A request of OpenVINO that runs a model in f32 with so many threads."""
     settings = {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": job.threads,
+        "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
     }
-    request = ov.Core().compile_model(str(job.model), "CPU", settings).create_infer_request()
+    return import_module("openvino").Core().compile_model(str(model), "CPU", settings).create_infer_request()
+
+
+def _openvino(job: Job) -> Prepared:
+    ov = import_module("openvino")
+    request = openvino_request(job.model, job.threads)
     output = aligned_empty(job.shape)
     for name, array in job.inputs.items():
         request.set_tensor(name, ov.Tensor(array, shared_memory=True))

@@ -71,28 +71,22 @@ _OTHER = """
 %g1 = fuse.subtract %g0, %zero1 : ({i32}, tensor<i32>) -> {i32}
 %g2 = fuse.cast %g1 : ({i32}) -> {f32}
 %g3 = fuse.multiply %g2, %scale1 : ({f32}, tensor<f32>) -> {f32}"""
+_ROUNDED = """
+%step1 = arith.constant dense<0.02> : tensor<f32>
+%t0 = fuse.divide %t, %step1 : ({f32}, tensor<f32>) -> {f32}
+%t1 = fuse.round %t0 : {f32}
+%t2 = fuse.clip %t1, min = 0.0, max = 255.0 : {f32}
+%t3 = fuse.cast %t2 : ({f32}) -> {ui8}
+%t4 = fuse.cast %t3 : ({ui8}) -> {f32}
+%v = fuse.add %h3, %t4 : {f32}"""
 ENDS = {
     "bytes": "",
     "looked up": f"{_REAL}\n%v = fuse.hard_swish %h3 : {{f32}}{_BYTES}",
     "added to other bytes": f"{_REAL}{_OTHER}\n%v = fuse.add %h3, %g3 : {{f32}}{_BYTES}",
     "looked up and computed with": f"""{_REAL}
-%t = fuse.exp %h3 : {{f32}}
-%step1 = arith.constant dense<0.02> : tensor<f32>
-%t0 = fuse.divide %t, %step1 : ({{f32}}, tensor<f32>) -> {{f32}}
-%t1 = fuse.round %t0 : {{f32}}
-%t2 = fuse.clip %t1, min = 0.0, max = 255.0 : {{f32}}
-%t3 = fuse.cast %t2 : ({{f32}}) -> {{ui8}}
-%t4 = fuse.cast %t3 : ({{ui8}}) -> {{f32}}
-%v = fuse.add %h3, %t4 : {{f32}}{_BYTES}""",
+%t = fuse.exp %h3 : {{f32}}{_ROUNDED}{_BYTES}""",
     "other bytes looked up": f"""{_REAL}{_OTHER}
-%t = fuse.exp %g3 : {{f32}}
-%step1 = arith.constant dense<0.02> : tensor<f32>
-%t0 = fuse.divide %t, %step1 : ({{f32}}, tensor<f32>) -> {{f32}}
-%t1 = fuse.round %t0 : {{f32}}
-%t2 = fuse.clip %t1, min = 0.0, max = 255.0 : {{f32}}
-%t3 = fuse.cast %t2 : ({{f32}}) -> {{ui8}}
-%t4 = fuse.cast %t3 : ({{ui8}}) -> {{f32}}
-%v = fuse.add %h3, %t4 : {{f32}}{_BYTES}""",
+%t = fuse.exp %g3 : {{f32}}{_ROUNDED}{_BYTES}""",
 }
 
 

@@ -1,7 +1,7 @@
 """Complex numbers and Fourier transforms: a complex tensor is two real ones while the graph is read.
 
-1. An operator that moves elements or adds them does to each part what it does to real numbers: its own rule is asked
-   twice. Real operands have imaginary parts of 0; indices are the same for both.
+1. An operator that moves elements, adds them or makes zeros does to each part what it does to real numbers: its own
+   rule is asked twice. Real operands have imaginary parts of 0; indices are the same for both.
 2. Others have a rule here; what has none is refused.
 
 Source: aten/src/ATen/native/native_functions.yaml and SpectralOps.cpp of PyTorch 2.14.
@@ -60,7 +60,9 @@ MOVING = frozenset(
         "contiguous.default", "neg.default", "sum.default", "sum.dim_IntList", "mean.default", "mean.dim",
         "cumsum.default", "gather.default", "split_with_sizes.default", "split_with_sizes_copy.default",
         "split.Tensor", "unbind.int", "slice_scatter.default", "select_scatter.default", "index_put.default",
-        "_unsafe_index_put.default",
+        "_unsafe_index_put.default", "copy.default", "zeros.default", "zeros_like.default", "new_zeros.default",
+        "empty.memory_format", "empty_like.default", "new_empty.default", "empty_strided.default",
+        "new_empty_strided.default", "empty_permuted.default",
     )
 )  # fmt: skip
 """Operators that do the same to both parts (1)."""
@@ -365,21 +367,6 @@ COMPLEX.update({"aten.addmm.default": _sum_with_product("mm"), "aten.baddbmm.def
 def full(want: Want, *arguments: Any, **options: Any) -> Parts:
     """One number everywhere."""
     return _wide(want, arguments[-1])
-
-
-@of(
-    "zeros.default", "zeros_like.default", "new_zeros.default", "empty.memory_format", "empty_like.default",
-    "new_empty.default", "empty_strided.default", "new_empty_strided.default",
-)  # fmt: skip
-def zeros(want: Want, *arguments: Any, **options: Any) -> Parts:
-    """Zeros; elements that PyTorch leaves open are zeros as well."""
-    return _wide(want, 0)
-
-
-@of("copy.default")
-def copied(want: Want, self: Any, src: Any, *_: Any) -> Parts:
-    """The elements of the second operand."""
-    return _wide(want, src)
 
 
 @of("constant_pad_nd.default")

@@ -164,23 +164,9 @@ def bilinear_list(
     return _resized(want, input, "linear", mode, "round_prefer_floor", None if align_corners else scale_factors)
 
 
-@RULES.of("aten.upsample_bilinear2d.default")
-def bilinear(
-    want: Want,
-    self: SSAValue,
-    output_size: Any,
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> SSAValue:
-    """`resize2d` between the nearest elements."""
-    mode = "align_corners" if align_corners else "half_pixel"
-    return _resized(want, self, "linear", mode, "round_prefer_floor", None if align_corners else [scales_h, scales_w])
-
-
-def _enter_antialiased(name: str, method: str, **others: Any) -> None:
-    @RULES.of(f"aten._upsample_{name}2d_aa.default")
-    def antialiased(
+def _enter_smooth(target: str, method: str, **others: Any) -> None:
+    @RULES.of(f"aten.{target}.default")
+    def smooth(
         want: Want,
         input: SSAValue,
         output_size: Any,
@@ -190,11 +176,12 @@ def _enter_antialiased(name: str, method: str, **others: Any) -> None:
     ) -> SSAValue:
         mode = "align_corners" if align_corners else "half_pixel"
         factors = None if align_corners else [scales_h, scales_w]
-        return _resized(want, input, method, mode, "round_prefer_floor", factors, antialias=True, **others)
+        return _resized(want, input, method, mode, "round_prefer_floor", factors, **others)
 
 
-_enter_antialiased("bilinear", "linear", exclude_outside=True)
-_enter_antialiased("bicubic", "cubic", exclude_outside=True, cubic_alpha=-0.5)
+_enter_smooth("upsample_bilinear2d", "linear")
+_enter_smooth("_upsample_bilinear2d_aa", "linear", antialias=True, exclude_outside=True)
+_enter_smooth("_upsample_bicubic2d_aa", "cubic", antialias=True, exclude_outside=True, cubic_alpha=-0.5)
 _MODES = ("linear", "nearest", "cubic")
 _PADDINGS = ("zeros", "border", "reflection")
 

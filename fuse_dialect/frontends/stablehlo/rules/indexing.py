@@ -264,7 +264,7 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
         raise NoFuseFormError("large windows, or of open sizes, that are parts of an axis")
     is_boolean = tensor(x).element_type == i1
     mode = _scatter_mode(op)
-    if is_boolean:  # as numbers 0 and 1, of which the sum that an 'or' is would be more
+    if is_boolean:  # numbers 0 and 1: an 'or' is the greater of two, and not their sum
         x, updates, mode = cast_to(x, i8), cast_to(updates, i8), _MODES_OF_BOOLEANS[mode]
     vectors = _with_batches(
         _index_vectors(indices, numbers.number_named("index_vector_dim")), _without(index_batch, numbers)

@@ -247,8 +247,7 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
     dilations = ints(op, "window_dilations", ones)
     base = ints(op, "base_dilations", ones)
     around = padding(op, len(sizes))
-    is_logaddexp = fingerprint(op.regions[0].blocks[0]) == _LOGADDEXP
-    name = "logaddexp" if is_logaddexp else _combiner(op)
+    name = "logaddexp" if fingerprint(op.regions[0].blocks[0]) == _LOGADDEXP else _combiner(op)
     combine, is_neutral = _combining(name), _starts_neutral(init, name)
     is_plain = list(strides) == list(dilations) == list(base) == ones
     wide = [axis for axis, size in enumerate(window) if size > 1]
@@ -269,8 +268,9 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
         return [broadcast(init, target)]
     low, high = [each[0] for each in around], [each[1] for each in around]
     x = pad(x, init, low, high, [each - 1 for each in base])
-    if math.prod(window) <= MOST_SLICES and not is_logaddexp:
-        return [_combine_window(x, init, name, window, strides, dilations, target)]
+    if math.prod(window) <= MOST_SLICES and name != "logaddexp":
+        found = _combine_window(x, combine, window, strides, dilations, target)
+        return [found if is_neutral else combine(found, init)]
     for axis, size in enumerate(window):
         x = _doubled_window(x, combine, axis, size, dilations[axis])
     end = [DYNAMIC if count == DYNAMIC else (count - 1) * step + 1 for count, step in zip(target, strides, strict=True)]
@@ -341,15 +341,13 @@ def _max_pool(
 
 def _combine_window(
     x: SSAValue,
-    init: SSAValue,
-    name: str,
+    combine: Callable[[SSAValue, SSAValue], SSAValue],
     window: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
     target: Sequence[int],
 ) -> SSAValue:
     """Slices of a padded tensor, one for each position in the window, combined with each other."""
-    combine = _REDUCTIONS[name][1]
     total: SSAValue | None = None
     for position in np.ndindex(*window):
         begin = [place * step for place, step in zip(position, dilations, strict=True)]
@@ -358,9 +356,9 @@ def _combine_window(
             for start, count, stride in zip(begin, target, strides, strict=True)
         ]
         part = slice_of(x, begin, end, strides)
-        total = part if total is None else result(combine(total, part))
+        total = part if total is None else combine(total, part)
     assert total is not None, "a window has a position"
-    return total if _starts_neutral(init, name) else result(combine(total, init))
+    return total
 
 
 REDUCTIONS: Mapping[str, Rule] = {

@@ -10,10 +10,13 @@
 5. Whatever comes from memory is asked for in advance: the panel some rows ahead, the rows of the next tile while this
    one runs, and at its start the lines that `finish` reads and writes. A processor finds few of these by itself.
 6. Where a processor has registers for tiles, these hold the sums of many rows, and give them to the stack.
+7. A single row asks for a line with each product. Where all columns are few, most of those lines are beyond the last
+   one, and in a loop of small products they take the place of what the next round needs: nothing is asked for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 from fuse_dialect.backends.assembler.builder import Function
@@ -342,13 +345,22 @@ class _Tile:
         f, shape, walk = self.f, self.shape, self.tiles.walk
         bytes = self.tiles.sum_type.bits // 8
         step = (shape.width if walk.panel_step is None else walk.panel_step) * bytes
-        if step:  # else all products are with the same columns, which are here already
+        # (5), (7); where `step` is 0 all products are with the same columns, which are here already.
+        if step and not (shape.rows == 1 and self._has_few_columns()):
             for line in range(0, shape.vectors * shape.lanes * bytes, self.machine.line_bytes):
                 f.prefetch(panel, f.i64(max(self.machine.ahead_bytes // step, 1) * step + line))
         reach = shape.rows * walk.rows[1] * bytes
         if walk.depth and _follow_each_other(walk, shape, 2 * self.machine.line_bytes):
             piece = f.multiply(k, f.i64(-(-reach // walk.depth)))
             f.prefetch(a, f.add(piece, f.i64(reach)), near=reach <= self.machine.first_cache.bytes // 2)
+
+    def _has_few_columns(self) -> bool:
+        """Whether the whole columns factor takes half of the first cache at most."""
+        contraction = self.tiles.contraction
+        sizes = [contraction.stage.axes[axis].size for axis in contraction.columns.axes]
+        known = [size for size in sizes if isinstance(size, int)]
+        bytes = prod(known) * self.tiles.sum_type.bits // 8
+        return len(known) == len(sizes) and bytes <= self.machine.first_cache.bytes // 2
 
     def _panel_vector(self, panel: Value, v: int) -> Value:
         """Some columns; those beyond the last are 0 in a packed panel, and not there in the array itself."""

@@ -1,6 +1,6 @@
 """Time of JAX functions over XLA's, on one processor: scans, while loops, random numbers, and trees with `--jit`.
 
-    python tools/bench_jax.py [--rounds N] [--only PREFIX] [--strategy NAME] [--jit | --solvers]
+    python tools/bench_jax.py [--rounds N] [--only PREFIX] [--strategy NAME] [--jit | --solvers | --routines]
 
 Each function is compiled by XLA (`jax.jit`) and by `fuse_dialect.compile`, from the StableHLO that JAX gives. The
 process keeps to one processor, so that neither uses threads. Results are compared first (1e-4 of the greatest element,
@@ -11,7 +11,8 @@ With `--jit` the functions are twenty programs with trees (`networks/jax_trees.p
 `jax.jit` with arrays of JAX; the results are arrays of JAX, too, and both times include all that calls do.
 
 With `--solvers` they are thirty programs with linear algebra, transforms and complex numbers, called in the same way
-(`networks/jax_solvers.py`). What runs on NumPy is named. Results may differ by 1e-3 of the greatest element.
+(`networks/jax_solvers.py`). Results may differ by 1e-3 of the greatest element. With `--routines` they are fifteen
+routines alone, of linear algebra and Fourier transforms, at sizes from 4 to 1,024 (`networks/jax_routines.py`).
 
 Needs `pip install -e ".[jax,linalg]"`.
 """
@@ -179,6 +180,17 @@ def measured_solver(name: str, rounds: int, strategy: str) -> tuple[float, float
     return _measured_calls(*programs()[name], rounds, strategy, 1e-3)
 
 
+def measured_routine(name: str, rounds: int, strategy: str) -> tuple[float, float]:
+    """The same of a routine alone.
+
+    Raises:
+        AssertionError: The results differ.
+    """
+    from networks.jax_routines import programs
+
+    return _measured_calls(*programs()[name], rounds, strategy, 1e-3)
+
+
 def _measured_calls(
     function: Callable[..., Any], args: Any, rounds: int, strategy: str, near: float
 ) -> tuple[float, float]:
@@ -210,6 +222,7 @@ def main() -> int:
     parser.add_argument("--strategy", default="tvm", help="how ops are fused (default: tvm)")
     parser.add_argument("--jit", action="store_true", help="twenty programs with trees, through fd.jit and jax.jit")
     parser.add_argument("--solvers", action="store_true", help="thirty programs with linear algebra and transforms")
+    parser.add_argument("--routines", action="store_true", help="routines of linear algebra and transforms, by size")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -223,6 +236,10 @@ def main() -> int:
         from networks.jax_solvers import programs
 
         names, measure = list(programs()), measured_solver
+    elif options.routines:
+        from networks.jax_routines import programs
+
+        names, measure = list(programs()), measured_routine
     else:
         names, measure = list(FUNCTIONS), measured
     print(f"| function | ours | XLA (JAX {jax.__version__}) | ratio |\n|---|---|---|---|")

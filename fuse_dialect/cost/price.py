@@ -211,8 +211,8 @@ class Prices:
     def _steps(self, first: Draft, second: Draft, join: Join) -> float:
         """Seconds of beginning the steps that strips get; each point outside of the rows has a strip, at least.
 
-        A product of few rows has none: all its points are outside. Otherwise nothing is counted where a size is open: it
-        may as well be one for which that does not count.
+        A product of few rows has none: all its points are outside. Of others nothing is counted where a size is open:
+        it may as well be one for which that does not count.
         """
         has_few = first.form.has_few_rows or second.form.has_few_rows
         if not has_few and any(isinstance(size, str) for size in join.space):

@@ -71,6 +71,29 @@ def test_what_is_real_of_real_numbers_is_so_to_the_last_bit(inverse: int) -> Non
     np.testing.assert_array_equal(found[:, 4:, 0], found[:, 2:0:-1, 0])
 
 
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((5, 300), [1]), ((300, 4), [0]), ((3, 96, 101), [1, 2]), ((90, 2, 80), [2, 0])]
+)
+@pytest.mark.parametrize("inverse", [False, True])
+def test_real_numbers_as_complex_ones(shape: tuple[int, ...], axes: list[int], inverse: bool) -> None:
+    type = f"tensor<{'x'.join(map(str, shape))}xf32>"
+    program = fd.compile(
+        fd.parse(f"""func.func @main(%x: {type}) -> ({type}, {type}) {{
+          %zero = arith.constant dense<0.0> : {type}
+          %y, %z = fuse.fft %x, %zero, axes = {axes}{", inverse = true" if inverse else ""} : {type}
+          return %y, %z : {type}, {type}
+        }}"""),
+        cache=False,
+    )
+    random = np.random.default_rng(0)
+    # What a call gives is the caller's, whatever later calls do with the memory of numbers in between.
+    calls = [random.standard_normal(shape).astype(np.float32) for _ in range(3)]
+    for x, (real, imag) in zip(calls, [program(x) for x in calls], strict=True):
+        expected = (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=axes)
+        unit = 8 * np.finfo(np.float32).eps * float(np.abs(expected).max())
+        np.testing.assert_allclose(real + 1j * imag, expected, rtol=0, atol=unit)
+
+
 def test_what_is_not_finite_is_so_in_the_parts_of_numpy() -> None:
     x = np.array([0, 0, 0, 1, 1, 1, 1, np.nan], np.float32).reshape(1, 8, 1)
     model = one_node("DFT", [1, 8, 1], 17, {}, inverse=1)

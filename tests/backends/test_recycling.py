@@ -7,7 +7,7 @@ import pytest
 
 import fuse_dialect as fd
 from fuse_dialect.backends.runtime import recycling
-from fuse_dialect.backends.runtime.recycling import LARGEST, MOST_WAITING, SMALLEST, RecycledMemory
+from fuse_dialect.backends.runtime.recycling import ALIGNED, LARGEST, MOST_WAITING, SMALLEST, RecycledMemory
 
 F32 = np.dtype(np.float32)
 
@@ -51,10 +51,21 @@ def test_a_class_has_room_and_little_more(made: list[int], size: int) -> None:
     assert size <= room <= size * 9 // 8 + 1
 
 
-@pytest.mark.parametrize("size", [SMALLEST - 1, LARGEST + 1, 0])
-def test_others_are_numpys(made: list[int], size: int) -> None:
+@pytest.mark.parametrize("size", [ALIGNED - 1, 0])
+def test_small_ones_are_numpys(made: list[int], size: int) -> None:
     assert RecycledMemory().empty((size,), np.dtype(np.uint8)).size == size
     assert not made
+
+
+@pytest.mark.parametrize("size", [ALIGNED, SMALLEST - 1, LARGEST + 1])
+def test_others_are_aligned_and_not_kept(made: list[int], size: int) -> None:
+    memory = RecycledMemory()
+    array = memory.maker((size,), np.dtype(np.uint8))()
+    assert made == [size]
+    assert array.size == size
+    assert array.ctypes.data % 64 == 0
+    del array
+    assert memory.waiting_bytes == 0
 
 
 def test_random_sizes_keep_no_more_than_was_held() -> None:

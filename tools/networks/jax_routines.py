@@ -32,7 +32,7 @@ ROUTINES: Mapping[str, tuple[Callable[..., Any], str]] = {
     "eigvalsh": (jnp.linalg.eigvalsh, "definite"),
     "eigh": (lambda a: abs(jnp.linalg.eigh(a).eigenvectors), "definite"),
     "svdvals": (lambda a: jnp.linalg.svd(a, compute_uv=False), "square"),
-    "svd": (lambda a: [abs(each) for each in jnp.linalg.svd(a)], "square"),
+    "svd": (lambda a: [abs(each) for each in jnp.linalg.svd(a)], "definite"),
     "fft": (lambda x: _halves(jnp.fft.fft(x)), "rows"),
     "rfft": (lambda x: _halves(jnp.fft.rfft(x)), "rows"),
     "irfft": (lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * 2), "rows"),

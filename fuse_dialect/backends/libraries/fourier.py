@@ -1,7 +1,8 @@
 """Fourier transforms by a library: no interpreter stands between a program and one call of it.
 
 SciPy's pocketfft takes several lines at once. Its functions for arrays cost more than a short transform, so what they
-call is called; where that has moved in a release, they are, and NumPy's where SciPy is not installed.
+call is called; where that has moved in a release, they are, and NumPy's where SciPy is not installed. What it writes
+is in memory that later transforms use again: fresh pages cost as much as a transform of their bytes.
 
 Source: M. Reinecke's pocketfft, https://gitlab.mpcdf.mpg.de/mtr/pocketfft.
 """
@@ -14,21 +15,23 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from xdsl.dialects import func
 
+from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.single_ops import single_op
+from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.dialect.ops.fourier import FftOp, IrfftOp, RfftOp, joined
+from fuse_dialect.dialect.ops.fourier import FftOp, IrfftOp, RfftOp
 from fuse_dialect.dialect.ops.sequences import DftOp
 from fuse_dialect.dialect.types import element_dtype
 
 Direct: TypeAlias = Callable[[Sequence[Array]], list[Array]]
-"""The results of a primitive for arrays of its arguments."""
+"""The results of a primitive for arrays of its arguments: dense arrays that nobody else has."""
 
 
 class Transforms(Protocol):
     """The transforms of complex numbers, of real ones, and back to these."""
 
     def complex(self, x: Array, axes: tuple[int, ...], *, inverse: bool) -> Array:
-        """Of complex numbers; the inverse one divides by the number of points."""
+        """Of complex numbers, or of real ones as such; the inverse one divides by the number of points."""
         ...
 
     def half(self, x: Array, axes: tuple[int, ...]) -> Array:
@@ -64,6 +67,8 @@ class _Public:
 
 _BY_COUNT = 2
 """How pocketfft is told to divide by the number of points."""
+_MEMORY = RecycledMemory()
+"""Of numbers that go in and come out."""
 
 
 class _Pocketfft:
@@ -73,13 +78,20 @@ class _Pocketfft:
         self._module = module
 
     def complex(self, x: Array, axes: tuple[int, ...], *, inverse: bool) -> Array:
-        return self._module.c2c(x, axes, not inverse, _BY_COUNT if inverse else 0)
+        out = _MEMORY.empty(x.shape, _complex_of(x.dtype))
+        return self._module.c2c(x, axes, not inverse, _BY_COUNT if inverse else 0, out)
 
     def half(self, x: Array, axes: tuple[int, ...]) -> Array:
-        return self._module.r2c(x, axes, True, 0)
+        out = _MEMORY.empty(_with_length(x.shape, axes[-1], x.shape[axes[-1]] // 2 + 1), _complex_of(x.dtype))
+        return self._module.r2c(x, axes, True, 0, out)
 
     def real(self, x: Array, axes: tuple[int, ...], length: int) -> Array:
-        return self._module.c2r(x, axes, length, False, _BY_COUNT)
+        out = _MEMORY.empty(_with_length(x.shape, axes[-1], length), x.real.dtype)
+        return self._module.c2r(x, axes, length, False, _BY_COUNT, out)
+
+
+def _with_length(shape: Shape, axis: int, length: int) -> Shape:
+    return (*shape[:axis], length, *shape[axis + 1 :])
 
 
 @cache
@@ -107,13 +119,13 @@ def transform_of(function: func.FuncOp) -> Direct | None:
     match op:
         case FftOp():
             of = partial(transforms().complex, axes=op.axes_of(op.real.type), inverse=bool(op.inverse.value.data))
-            return lambda arguments: _parts(of(_joined(arguments, operands)), returned)
+            return lambda arguments: _parts(of(_numbers(arguments, operands)), returned)
         case RfftOp():
             half = partial(transforms().half, axes=op.axes_of(op.input.type))
             return lambda arguments: _parts(half(arguments[0]), returned)
         case IrfftOp():
             real = partial(transforms().real, axes=op.axes_of(op.real.type), length=op.length.value.data)
-            return lambda arguments: [real(_joined(arguments, operands))]
+            return lambda arguments: [np.ascontiguousarray(real(_joined(*(arguments[place] for place in operands))))]
         case DftOp() if element_dtype(op.input.type.element_type).name in ("float32", "float64"):
             return partial(_pairs_transformed, op)
         case _:
@@ -128,7 +140,7 @@ def _pairs_transformed(op: DftOp, arguments: Sequence[Array]) -> list[Array]:
     numbers = x[..., 0] if x.shape[-1] == 1 else _as_complex(x)
     numbers = _of_length(numbers, axis, length // 2 + 1 if inverse and onesided else length)
     if inverse and onesided:
-        return [transforms().real(numbers, (axis,), length)[..., None]]
+        return [np.ascontiguousarray(transforms().real(numbers, (axis,), length))[..., None]]
     if onesided:
         found = transforms().half(numbers, (axis,))
     elif numbers.dtype.kind == "f":
@@ -155,7 +167,7 @@ def _of_reals(x: Array, axis: int, *, inverse: bool) -> Array:
 
 
 def _as_complex(x: Array) -> Array:
-    return np.ascontiguousarray(x).view(np.result_type(x.dtype, np.complex64))[..., 0]
+    return np.ascontiguousarray(x).view(_complex_of(x.dtype))[..., 0]
 
 
 def _of_length(x: Array, axis: int, length: int) -> Array:
@@ -167,10 +179,27 @@ def _of_length(x: Array, axis: int, length: int) -> Array:
     return np.pad(kept, missing) if kept.shape[axis] < length else kept
 
 
-def _joined(arguments: Sequence[Array], operands: Sequence[int]) -> Array:
-    return joined(*(arguments[place] for place in operands))
+def _numbers(arguments: Sequence[Array], operands: Sequence[int]) -> Array:
+    """Complex numbers of two parts, or the real part alone where the other is the constant 0."""
+    real, imag = (arguments[place] for place in operands)
+    # A constant that repeats one element has that element alone in memory.
+    return real if imag.size and not any(imag.strides) and imag.flat[0] == 0 else _joined(real, imag)
 
 
-def _parts(numbers: Any, returned: Sequence[int]) -> list[Array]:
-    both: tuple[Array, Array] = (numbers.real, numbers.imag)
-    return [np.ascontiguousarray(both[place]) for place in returned]
+def _joined(real: Array, imag: Array) -> Array:
+    numbers = _MEMORY.empty(real.shape, _complex_of(real.dtype))
+    numbers.real, numbers.imag = real, imag
+    return numbers
+
+
+def _complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.result_type(dtype, np.complex64)
+
+
+def _parts(numbers: Array, returned: Sequence[int]) -> list[Array]:
+    parts: list[Array] = []
+    for source in ((numbers.real, numbers.imag)[place] for place in returned):
+        part = _MEMORY.empty(source.shape, source.dtype)
+        np.copyto(part, source)
+        parts.append(part)
+    return parts

@@ -570,8 +570,10 @@ class Executable(Walk):
             results = run_control(self.graph, call, self.primitives, self.constants, arguments)
         else:
             results = compiled.evaluate(arguments)
-        # Results of NumPy may show memory of the arena, which the next kernel writes: they get memory of their own.
-        for tensor, array in zip(call.results, own_arrays(results, arguments), strict=True):
+        if compiled.direct is None:
+            # Results of NumPy may show memory of the arena, which the next kernel writes: they get memory of their own.
+            results = own_arrays(results, arguments)
+        for tensor, array in zip(call.results, results, strict=True):
             held[tensor] = array
             # Condition 2: the kernels of later segments find the array by these slots.
             for place in self.bound.get((Home.HELD, tensor), ()):

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 SMALLEST = 1 << 18
 """Bytes below which memory is asked of NumPy, which keeps small blocks itself."""
+ALIGNED = 1 << 17
+"""Bytes from which memory begins at a multiple of 64: JAX takes such over without a copy. One of less costs nothing, as
+it is of memory that the C library has at hand."""
 LARGEST = 1 << 28
 """Bytes above which a block is given back to the system at once."""
 MOST_WAITING = 1 << 28
@@ -72,9 +75,11 @@ class RecycledMemory:
     def empty(self, shape: Shape, dtype: "np.dtype[Any]") -> "Array":
         """An array without content, as `numpy.empty`."""
         size = prod(shape) * dtype.itemsize
+        if size < ALIGNED:
+            return np.empty(shape, dtype)
         # Small blocks cost no page faults; large ones would be missed by others while they wait.
         if not SMALLEST <= size <= LARGEST:
-            return np.empty(shape, dtype)
+            return aligned_bytes(size).view(dtype).reshape(shape)
         step = 1 << (size.bit_length() - _STEPS.bit_length())
         room = -(-size // step) * step
         blocks = self._classes.get(room)
@@ -93,16 +98,9 @@ class RecycledMemory:
         return first.view(dtype).reshape(shape)
 
     def maker(self, shape: Shape, dtype: "np.dtype[Any]") -> "Callable[[], Array]":
-        """What makes arrays without content of one form, from `SMALLEST` on at multiples of 64.
-
-        Other libraries take such memory over without a copy; of less, a copy costs them no more.
-        """
-        size = prod(shape) * dtype.itemsize
-        if size < SMALLEST:
-            return partial(np.empty, shape, dtype)
-        if size <= LARGEST:
-            return partial(self.empty, shape, dtype)
-        return lambda: aligned_bytes(size).view(dtype).reshape(shape)
+        """What makes arrays without content of one form."""
+        small = prod(shape) * dtype.itemsize < ALIGNED
+        return partial(np.empty if small else self.empty, shape, dtype)
 
     def _make_room(self, wanted: _Blocks) -> None:
         """Drop what waits elsewhere, for a new block (3)."""

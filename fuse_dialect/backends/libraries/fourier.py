@@ -10,7 +10,7 @@ Source: M. Reinecke's pocketfft, https://gitlab.mpcdf.mpg.de/mtr/pocketfft.
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects import func
@@ -86,7 +86,7 @@ class _Pocketfft:
         return self._module.r2c(x, axes, True, 0, out)
 
     def real(self, x: Array, axes: tuple[int, ...], length: int) -> Array:
-        out = _MEMORY.empty(_with_length(x.shape, axes[-1], length), x.real.dtype)
+        out = _MEMORY.empty(_with_length(x.shape, axes[-1], length), cast(Any, x).real.dtype)
         return self._module.c2r(x, axes, length, False, _BY_COUNT, out)
 
 
@@ -196,9 +196,10 @@ def _complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.result_type(dtype, np.complex64)
 
 
-def _parts(numbers: Array, returned: Sequence[int]) -> list[Array]:
+def _parts(numbers: Any, returned: Sequence[int]) -> list[Array]:
+    both: tuple[Array, Array] = (numbers.real, numbers.imag)
     parts: list[Array] = []
-    for source in ((numbers.real, numbers.imag)[place] for place in returned):
+    for source in (both[place] for place in returned):
         part = _MEMORY.empty(source.shape, source.dtype)
         np.copyto(part, source)
         parts.append(part)

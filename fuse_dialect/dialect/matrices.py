@@ -1,6 +1,7 @@
 """Factors of matrices as NumPy has them, and the two eliminations that it lacks; what linear algebra means.
 
-1. Computation is in f64 and results are rounded once, as `numpy.linalg` does it for f32.
+1. Computation is in f64 and results are rounded once, as `numpy.linalg` does it for f32. A triangular system is solved
+   in its element type, as SciPy and BLAS do it: an element that overflows is infinite in all that follow from it.
 2. A matrix that a routine fails on, as it is singular, not definite, or holds nans, gives nans; others of its batch do
    not.
 3. A batch is the leading axes. Matrices without elements are fine.
@@ -129,10 +130,13 @@ def substituted(a: Array, b: Array, *, is_lower: bool, has_unit_diagonal: bool) 
         is_lower: Which triangle it is.
         has_unit_diagonal: Whether the diagonal is taken to be of ones.
 
+    Returns:
+        [..., M, N], computed in the type of `b`.
+
     Complexity: O(batch M M N).
     Source: LAPACK trsm; G. H. Golub and C. F. Van Loan, Matrix Computations, section 3.1.
     """
-    x = b.astype(np.float64)
+    x = b.copy()
     rows = x.shape[-2]
     with np.errstate(all="ignore"):
         for row in range(rows) if is_lower else reversed(range(rows)):

@@ -86,6 +86,16 @@ def test_triangles_stand_where_they_are_said_to(flags: tuple[bool, ...]) -> None
     check(f"fuse.triangular_solve{properties}", [a, b], [tensor(*b.shape, element="f64")])
 
 
+def test_a_solution_that_overflows_is_infinite_in_what_follows_from_it() -> None:
+    """BLAS solves in the element type, and so does the reference: the last element is beyond f32, the next is of it."""
+    a = np.array([[1, 0, 0], [0, -4e26, -5e-6], [0, 0, 1.2e-38]], np.float32)
+    b = np.array([[0], [0], [-2e12]], np.float32)
+    program, module = compiled("fuse.triangular_solve, lower = false", [tensor(3, 3), tensor(3, 1)], [tensor(3, 1)])
+    for found in (program(a, b)[0], fd.run(module, a, b)[0]):
+        assert found[1] == np.inf
+        assert found[2] == -np.inf
+
+
 @pytest.mark.parametrize("returned", [[0], [2, 0], [1]], ids=str)
 def test_results_that_nobody_reads_are_put_down(returned: list[int]) -> None:
     x = np.random.default_rng(0).normal(size=(2, 4, 4)).astype(np.float32)

@@ -18,7 +18,28 @@ torch.manual_seed(0)
 X, IMAGES = torch.randn(3, 7), torch.randn(1, 2, 12, 10)
 SPECTRUM = torch.randn(3, 5, dtype=torch.cfloat)
 SOUND, WINDOW = torch.randn(2, 32), torch.ones(4)
+LINE = torch.tensor([1.0, 3, torch.nan, 3, 2, 5, torch.nan])
+TABLE, ROW = torch.nn.Embedding(9, 4).requires_grad_(False).weight, torch.tensor([1, 2, 4, 5, 4, 0, 4])
+STARTS, WEIGHTS = torch.tensor([0, 2, 2]), torch.randn(7)
+"""The second of three bags is empty."""
+
+
+def bags(mode: str, starts: torch.Tensor | None = STARTS, **options: object) -> object:
+    return lambda indices: F.embedding_bag(indices, TABLE, starts, mode=mode, **options)
+
+
 CASES = {
+    "cummax": (lambda x: torch.cummax(x, 1), X),
+    "cummax of nans": (lambda x: torch.cummax(x, 0), LINE),
+    "cummin of integers": (lambda x: torch.cummin(x, 0), torch.tensor([3, 1, 2, 1, -5, 7])),
+    "cummin of bf16": (lambda x: torch.cummin(x, -1), X.bfloat16()),
+    "bags, sum": (bags("sum"), ROW),
+    "bags, weighed": (bags("sum", per_sample_weights=WEIGHTS, padding_idx=4), ROW),
+    "bags, mean": (bags("mean", padding_idx=4), ROW),
+    "bags, mean of equal lengths": (bags("mean", None, padding_idx=4), torch.stack([ROW, ROW * 0 + 4])),
+    "bags, max": (bags("max"), ROW),
+    "bags, max of equal lengths": (bags("max", None, padding_idx=4), torch.stack([ROW, ROW * 0 + 4])),
+    "bags, to the last": (bags("sum", torch.tensor([0, 3, 7]), include_last_offset=True), ROW),
     "erfc": (torch.erfc, X * 3),
     "erfc of bf16": (torch.erfc, X.bfloat16()),
     "erfinv": (torch.erfinv, torch.tanh(X)),
@@ -54,3 +75,47 @@ def test_results_are_those_of_pytorch(name: str, caplog: pytest.LogCaptureFixtur
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         close = (each.float().numpy() if each.dtype == torch.bfloat16 else each.numpy() for each in (one, other))
         np.testing.assert_allclose(*close, rtol=2e-5, atol=5e-6)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("padding", [None, 4])
+def test_gradients_of_bags_are_those_of_pytorch(
+    mode: str, padding: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    torch._dynamo.reset()
+    bag = torch.nn.EmbeddingBag(9, 4, mode=mode, padding_idx=padding)
+
+    def gradient(function: torch.nn.Module) -> np.ndarray:
+        bag.weight.grad = None
+        (function(ROW, STARTS) ** 2).sum().backward()
+        return bag.weight.grad.numpy()
+
+    expected = gradient(bag)
+    with caplog.at_level(logging.WARNING, "fuse_dialect.pytorch"):
+        np.testing.assert_allclose(gradient(torch.compile(bag, backend="fuse_dialect")), expected, rtol=2e-5, atol=5e-6)
+    assert "PyTorch runs" not in caplog.text
+
+
+LAYERS = {
+    "of two directions": (torch.nn.LSTM(5, 6, 2, bidirectional=True, batch_first=True), torch.randn(2, 4, 5)),
+    "without biases": (torch.nn.LSTM(5, 6, bias=False), torch.randn(4, 2, 5)),
+    "without a batch": (torch.nn.LSTM(5, 6), torch.randn(4, 5)),
+    "GRU": (torch.nn.GRU(5, 6, bidirectional=True), torch.randn(4, 2, 5)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_recurrent_layers_are_one_program_where_they_are_traced(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    torch._dynamo.reset()
+    layer, x = LAYERS[name]
+    with (
+        torch.no_grad(),
+        torch._dynamo.config.patch(allow_rnn=True),
+        caplog.at_level(logging.INFO, "fuse_dialect.pytorch"),
+    ):
+        found = torch.utils._pytree.tree_leaves(torch.compile(layer, backend="fuse_dialect")(x))
+        expected = torch.utils._pytree.tree_leaves(layer(x))
+    assert "is one program" in caplog.text
+    assert "PyTorch runs" not in caplog.text
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=2e-5, atol=5e-6)

@@ -25,12 +25,14 @@ from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.types import element_type_of
 from fuse_dialect.frontends.aten.graph import Argument, Array, AtenGraph, Call, Ref, TensorMeta, refs_of
 from fuse_dialect.frontends.aten.rules import (
+    bags,
     elementwise,
     images,
     indexing,
     linear_algebra,
     normalizations,
     products,
+    recurrent,
     reductions,
     shapes,
 )
@@ -46,7 +48,18 @@ from fuse_dialect.frontends.aten.rules.complex_numbers import (
 from fuse_dialect.frontends.aten.rules.table import RULES, Want
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, cast_to, shape
 
-_RULE_MODULES = (elementwise, images, indexing, linear_algebra, normalizations, products, reductions, shapes)
+_RULE_MODULES = (
+    bags,
+    elementwise,
+    images,
+    indexing,
+    linear_algebra,
+    normalizations,
+    products,
+    recurrent,
+    reductions,
+    shapes,
+)
 """Imported for the rules that they enter."""
 _NO_TENSOR = "a value that is no tensor of known shape and type"
 

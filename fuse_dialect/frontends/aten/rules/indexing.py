@@ -87,18 +87,30 @@ def searchsorted(
     values = self if is_value(self) else as_type(self, dtype(line))
     if not shape(values):
         values = reshape(values, [1] * len(shape(line)))
-    return _counted_below(want, line, values, is_right=right or side == "right")
+    return reshape(counted_below(line, values, is_right=right or side == "right"), want.shape)
 
 
 @RULES.of("aten.bucketize.Tensor", "aten.bucketize.Scalar")
 def bucketize(want: Want, self: Any, boundaries: SSAValue, *, out_int32: bool = False, right: bool = False) -> SSAValue:
     """The same, of one line for all values."""
     values = self if is_value(self) else as_type(self, dtype(boundaries))
-    return _counted_below(want, boundaries, reshape(values, [prod(shape(values))]), is_right=right)
+    return reshape(counted_below(boundaries, reshape(values, [prod(shape(values))]), is_right=right), want.shape)
 
 
-def _counted_below(want: Want, line: SSAValue, values: SSAValue, *, is_right: bool) -> SSAValue:
-    """Comparisons of each value with its whole line, added up."""
+def counted_below(line: SSAValue, values: SSAValue, *, is_right: bool) -> SSAValue:
+    """How many elements of its line are less than each value, as i64: comparisons with the whole line, added up.
+
+    Args:
+        line: [..., N], in order.
+        values: [..., M]; for several lines as many.
+        is_right: Whether equal elements count, too.
+
+    Returns:
+        The shape of `values`.
+
+    Raises:
+        NoFuseFormError: These would be too many comparisons.
+    """
     bounds, wanted = shape(line), shape(values)
     if prod(wanted) * bounds[-1] > _MOST_COMPARISONS:
         raise NoFuseFormError(f"more than {_MOST_COMPARISONS} comparisons")
@@ -108,8 +120,7 @@ def _counted_below(want: Want, line: SSAValue, values: SSAValue, *, is_right: bo
     compare = GreaterOp if is_right else GreaterEqualOp
     # What is neither greater nor equal is less, or one of both is a nan.
     is_below = made(LogicalNotOp(made(compare(others, each))))
-    counts = made(SumOp(as_type(is_below, want.dtype), axes=[len(wanted)]))
-    return reshape(counts, want.shape)
+    return made(SumOp(as_type(is_below, _INT64), axes=[len(wanted)]))
 
 
 def _joined(indices: Sequence[SSAValue], sizes: Sequence[int]) -> SSAValue:

@@ -5,20 +5,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import reduction as r
-from fuse_dialect.dialect.ops.comparison import NotEqualOp
+from fuse_dialect.dialect.ops.comparison import EqualOp, LogicalOrOp, NotEqualOp
 from fuse_dialect.dialect.ops.indexing import GatherOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
 from fuse_dialect.dialect.ops.sequences import CumprodOp, CumsumOp
 from fuse_dialect.frontends.aten.rules.shapes import sliced
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, made
-from fuse_dialect.frontends.fuse_values import NoFuseFormError, dtype, integers, reshape, scalar, shape
-from fuse_dialect.frontends.stablehlo.rules.reductions import running_logsumexp
+from fuse_dialect.frontends.fuse_values import NoFuseFormError, counting, dtype, integers, reshape, scalar, shape
+from fuse_dialect.frontends.stablehlo.rules.reductions import running, running_logsumexp
 
 _EXTREMA: Mapping[str, tuple[type[FuseOp], type[FuseOp]]] = {
     "max": (r.MaxOp, r.ArgmaxOp),
@@ -182,6 +183,32 @@ def running_product(want: Want, self: SSAValue, dim: int, *, dtype: Any = None) 
     """`cumprod`."""
     x = as_type(self, want.dtype)
     return made(CumprodOp(x, axis=dim % len(want.shape))) if want.shape else x
+
+
+def _enter_running_extremum(name: str, op: type[FuseOp], is_max: bool) -> None:
+    @RULES.of(f"aten.{name}.default")
+    def running_extremum(want: Want, self: SSAValue, dim: int) -> list[SSAValue]:
+        """The extremum so far, and the last place that has it; a nan stays, and its place is that of the last nan."""
+        if not want.shape:
+            return [self, integers(np.zeros((), np.int64))]
+        if want.dtype.kind in "bu":
+            raise NoFuseFormError("running extrema of truth values or numbers without sign")
+        axis, size = dim % len(want.shape), want.shape[dim]
+        if not math.prod(want.shape):
+            return [self, as_type(self, np.dtype(np.int64))]
+        least = np.iinfo(want.dtype).min if want.dtype.kind == "i" else -math.inf
+        greatest = np.iinfo(want.dtype).max if want.dtype.kind == "i" else math.inf
+        extremum = running(self, lambda one, other: made(op(one, other)), least if is_max else greatest, axis)
+        is_it = made(EqualOp(self, extremum))
+        if want.dtype.kind != "i":
+            is_it = made(LogicalOrOp(is_it, made(e.IsnanOp(self))))
+        line = [size if place == axis else 1 for place in range(len(want.shape))]
+        places = made(b.WhereOp(is_it, reshape(counting(size, i64), line), integers(np.array(-1))))
+        return [extremum, running(places, lambda one, other: made(b.MaximumOp(one, other)), -1, axis)]
+
+
+_enter_running_extremum("cummax", b.MaximumOp, is_max=True)
+_enter_running_extremum("cummin", b.MinimumOp, is_max=False)
 
 
 @RULES.of("aten.topk.default")

@@ -221,11 +221,16 @@ def logaddexp(one: SSAValue, other: SSAValue) -> SSAValue:
     return result(b.WhereOp(result(e.IsnanOp(apart)), result(b.AddOp(one, other)), both))
 
 
-def running_logsumexp(x: SSAValue, axis: int) -> SSAValue:
-    """The logarithm of the running sum of `exp(x)`, in as many steps as the number of elements has bits."""
+def running(x: SSAValue, combine: Callable[[SSAValue, SSAValue], SSAValue], neutral: float, axis: int) -> SSAValue:
+    """What the elements up to each one are combined to, in as many steps as the number of elements has bits."""
     rank, size = len(shape(x)), shape(x)[axis]
     low = [size - 1 if each == axis else 0 for each in range(rank)]
-    return _doubled_window(pad(x, scalar(x, -math.inf), low, [0] * rank, [0] * rank), logaddexp, axis, size, 1)
+    return _doubled_window(pad(x, scalar(x, neutral), low, [0] * rank, [0] * rank), combine, axis, size, 1)
+
+
+def running_logsumexp(x: SSAValue, axis: int) -> SSAValue:
+    """The logarithm of the running sum of `exp(x)`."""
+    return running(x, logaddexp, -math.inf, axis)
 
 
 def _combining(name: str) -> Callable[[SSAValue, SSAValue], SSAValue]:

@@ -10,6 +10,7 @@ from checking.rounding import assert_near, roundings_of
 import fuse_dialect as fd
 from fuse_dialect.backends.runtime import program as program_module
 from fuse_dialect.backends.runtime import specializing
+from fuse_dialect.backends.runtime.counting import native_sections
 
 TORCH = Path(__file__).parents[1] / "data" / "torch"
 TEXT = """
@@ -59,6 +60,7 @@ def test_sizes_that_come_back_are_compiled_for() -> None:
 
 
 def test_no_call_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    native_sections()  # compiled once in a process, by the first call that counts
     program = fd.compile(fd.parse(TEXT), cache=False)
     compiled_by: list[str] = []
     made = program._specializations._make
@@ -77,6 +79,23 @@ def test_no_call_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.specializing_seconds > 0
     assert "compiled in calls: 0\nprograms for given sizes: 3, " in str(report)
     assert len(known(program)) == 3
+
+
+def test_a_program_that_leaves_more_to_numpy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = fd.parse("""func.func @main(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+      %y = fuse.softmax %x : tensor<?x8xf32>
+      return %y : tensor<?x8xf32>
+    }""")
+    program = fd.compile(module, cache=False)
+    slow = fd.compile(module, cache=False, backend="numpy")
+    monkeypatch.setattr(program._specializations, "_make", lambda sizes: slow)
+    x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+    for _ in range(4):
+        np.testing.assert_allclose(program(x)[0], fd.run(module, x)[0], rtol=1e-6)
+        assert program.finish_specializing()
+    assert known(program) == []
+    # Whoever asks for it has it, and pays for it.
+    assert program.specialize(x) is slow
 
 
 def test_inputs_of_other_forms_are_taken_as_before() -> None:

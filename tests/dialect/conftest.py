@@ -13,7 +13,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.types import DYNAMIC, Tensor, are_compatible, element_type_of, tensor, with_shape
+from fuse_dialect.dialect.types import DYNAMIC, Tensor, are_compatible, element_type_of, is_tensor, tensor, with_shape
 
 
 def _type(text: str) -> Attribute:
@@ -91,6 +91,25 @@ def _loosened(
         return None
 
 
+def _check_refining(op: FuseOp, types: Sequence[Tensor], given: Sequence[Attribute], **properties: Any) -> None:
+    """The shape of the type that was spelled out, its first size left open, follows from operands of known sizes."""
+    (result,) = given
+    assert is_tensor(result)
+    shape = result.get_shape()
+    if not shape or DYNAMIC in shape:
+        return
+    try:
+        open_op = _build(type(op), types, [with_shape(result, [DYNAMIC, *shape[1:]])], **properties)
+    except VerifyException as error:
+        # What says how many elements there are must say all of them.
+        if "?" not in str(error) and "static" not in str(error):
+            raise
+        return
+    (refined,) = open_op.refine_types() or open_op.result_types
+    assert is_tensor(refined)
+    assert refined.get_shape() == shape, f"{op.name} keeps '?' of its result"
+
+
 @pytest.fixture
 def apply() -> Callable[..., Any]:
     """An op's results for arrays; checks that their types are those inferred for static and for dynamic operands."""
@@ -101,6 +120,8 @@ def apply() -> Callable[..., Any]:
         op = _build(op_class, types, given, **properties)
         results = op.evaluate(*arrays)
         _check_results(op, results)
+        if given is not None:
+            _check_refining(op, types, given, **properties)
         dynamic = _loosened(op_class, types, given, **properties)
         if dynamic is not None:
             again = dynamic.evaluate(*arrays)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from op_cost import Cost, cost_of
 
-from fuse_dialect.dialect.ops.conversion import CastOp, FullOp, OnesLikeOp, ZerosLikeOp
+from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp, FullOp, OnesLikeOp, ZerosLikeOp
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,12 @@ def test_cast_converts_as_in_c(apply, source, target, x, expected):
     names = {"i4": "i32", "?": "i1", "f2": "f16", "i1": "i8", "u2": "ui16", "f4": "f32", "i8": "i64"}
     result = apply(CastOp, np.array(x, source), result=f"{len(x)}x{names.get(target, 'bf16')}")
     np.testing.assert_array_equal(result, np.array(expected, target))
+
+
+def test_bits_are_read_as_another_type(apply):
+    x = np.array([[1.0, -0.0], [np.inf, 2.5]], np.float32)
+    np.testing.assert_array_equal(apply(BitcastOp, x, result="2x2xui32"), x.view(np.uint32))
+    np.testing.assert_array_equal(apply(BitcastOp, np.array([True, False]), result="2xi8"), [1, 0])
 
 
 def test_cast_of_floats_beyond_the_range_is_silent(apply):

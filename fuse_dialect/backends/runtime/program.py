@@ -133,7 +133,7 @@ class Program(Portable):
             [graph.tensors[tensor] for tensor in graph.outputs],
         )
         self._begin(interface, backend, threads)
-        self._specializations = None if specialize is None else Specializations(specialize)
+        self._specializations = None if specialize is None else Specializations(specialize, self._is_gain)
         self._compilation = compilation
         self._graph = graph
         self._primitives = primitives
@@ -333,6 +333,16 @@ class Program(Portable):
         assert self._specializations is not None, "only programs of open sizes ask"
         is_native = executable is not None and executable.is_native
         return self._specializations.find(shapes, often=MANY_CALLS if is_native else 2)
+
+    def _is_gain(self, shapes: tuple[Shape, ...], special: "Program") -> bool:
+        """Whether a program for some sizes leaves no more to NumPy than this one does."""
+        if self._counting:
+            return True  # what this one leaves depends on elements
+        found = self._executable(shapes)
+        if found is None or not found.is_native:
+            return True
+        own = special._static if special._is_static else special._executable(shapes)
+        return own is not None and own.is_native
 
     def run_into(self, inputs: Sequence[Any], outputs: "Sequence[Array]") -> None:
         """Run the function, and write its results to given arrays.

@@ -4,7 +4,8 @@
    for it, where that leaves less to NumPy; where it leaves nothing as it is, when the set has come often. Compilation
    takes seconds, so sizes that never come back do not pay for it.
 2. No call compiles. A thread beside the calls does, one set after the other, the one that was asked for last first; it
-   ends when nothing waits. Calls go on with what there is, for ever where the sizes cannot be compiled for.
+   ends when nothing waits. Calls go on with what there is, for ever where the sizes cannot be compiled for, or where
+   the program for them leaves more to NumPy.
 3. At most `MAX_PROGRAMS` sets are kept, and constants of at most `MAX_BYTES` for all but the latest; the set that was
    not called for the longest time goes first.
 4. The thread works for at most `MAX_SECONDS` for one program: sets that drive each other out would keep it busy.
@@ -57,13 +58,14 @@ class Held(Protocol):
 class Specializations(Generic[ProgramT]):
     """The programs for sets of sizes; any number of threads may ask."""
 
-    def __init__(self, make: Callable[[Sizes], ProgramT]):
+    def __init__(self, make: Callable[[Sizes], ProgramT], is_gain: Callable[[Sizes, ProgramT], bool]):
         """Begin without any.
 
         Args:
             make: Compiles for the shapes of the inputs.
+            is_gain: Whether calls should run what was made for them.
         """
-        self._make = make
+        self._make, self._is_gain = make, is_gain
         self._programs: OrderedDict[Sizes, ProgramT] = OrderedDict()
         self._came: OrderedDict[Sizes, int] = OrderedDict()
         """How often sizes came, or `_REFUSED`."""
@@ -191,7 +193,9 @@ class Specializations(Generic[ProgramT]):
             can_be_made = True
             try:
                 with self._compiling:
-                    self._made(sizes)
+                    program = self._made(sizes)
+                if not self._is_gain(sizes, program):
+                    raise FuseError("the program leaves more to NumPy than the one for all sizes")
             except REFUSALS as error:
                 can_be_made = False
                 if (log := heard(SIZES)) is not None:
@@ -207,6 +211,7 @@ class Specializations(Generic[ProgramT]):
                 if not can_be_made:
                     # Condition 2: these sizes would be refused each time, after seconds of work.
                     self._came[sizes] = _REFUSED
+                    self._programs.pop(sizes, None)
 
     def _made(self, sizes: Sizes) -> ProgramT:
         """The program for these sizes, made if nobody has; whoever calls holds `_compiling`."""

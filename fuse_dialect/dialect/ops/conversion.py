@@ -110,6 +110,10 @@ class BitcastOp(MapOp):
         """Nothing: the result type says as what the bits are read."""
         return None
 
+    def refine_types(self) -> Sequence[Attribute]:
+        """The operand's shape."""
+        return (with_element(self.input.type, self.result.type.element_type),)
+
     def verify_(self) -> None:
         """Check that shape and size of the elements stay."""
         super().verify_()

@@ -209,14 +209,17 @@ class Program(Portable):
     def _ready(self, inputs: Sequence[Any]) -> "Program | None":
         """The program for the sizes of these inputs, if there is one and they are as kernels read them."""
         assert self._specializations is not None, "only programs of open sizes ask"
-        if not self._specializations or any(type(value) is not np.ndarray for value in inputs):
+        if not self._specializations:
             return None
+        for value in inputs:
+            if type(value) is not np.ndarray:
+                return None
         special = self._specializations.known(tuple([value.shape for value in inputs]))
-        if special is None or any(
-            value.dtype != dtype or not is_dense(value)
-            for value, (dtype, _) in zip(inputs, special._dense, strict=True)
-        ):
+        if special is None:
             return None
+        for value, (dtype, _) in zip(inputs, special._dense, strict=True):
+            if value.dtype != dtype or not is_dense(value):
+                return None
         return special
 
     def _call(self, arrays: "Sequence[Array]") -> "tuple[Array, ...]":
@@ -234,7 +237,7 @@ class Program(Portable):
     def by_addresses(self) -> "Callable[[Sequence[int]], Sequence[Array]] | None":
         """Calls without looking at inputs, for who knows them: dense arrays of the right types, by their addresses.
 
-        The caller keeps them alive until the call has returned. Results of 256 KiB or more begin at multiples of 64.
+        The caller keeps them alive until the call has returned. Results of 128 KiB or more begin at multiples of 64.
 
         Returns:
             `None` for a program that needs more than addresses: open sizes, steps that NumPy runs, long runs.

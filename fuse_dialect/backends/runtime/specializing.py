@@ -69,6 +69,8 @@ class Specializations(Generic[ProgramT]):
         self._programs: OrderedDict[Sizes, ProgramT] = OrderedDict()
         self._came: OrderedDict[Sizes, int] = OrderedDict()
         """How often sizes came, or `_REFUSED`."""
+        self._latest: ProgramT | None = None
+        """The program at the end, if a call has put it there."""
         self._seconds = 0.0
         """Spent by the thread."""
         self.begin_anew()
@@ -104,8 +106,9 @@ class Specializations(Generic[ProgramT]):
         """The program for these sizes, if there is one."""
         # Without the lock, because every call comes here: one look into a dictionary is one step for all threads.
         found = self._programs.get(sizes)
-        if found is not None:
+        if found is not None and found is not self._latest:
             with self._lock:
+                self._latest = found
                 # Another thread may have dropped it since then (condition 3); this caller may still run it.
                 if sizes in self._programs:
                     self._programs.move_to_end(sizes)
@@ -121,6 +124,7 @@ class Specializations(Generic[ProgramT]):
         with self._lock:
             found = self._programs.get(sizes)
             if found is not None:
+                self._latest = found
                 self._programs.move_to_end(sizes)
                 return found
             # Condition 1: sizes that come for the first time are remembered, and no more.
@@ -224,7 +228,7 @@ class Specializations(Generic[ProgramT]):
         if (log := heard(SIZES)) is not None:
             log.info("a program for inputs of %s was made in %.3f s", _texts(sizes), monotonic() - start)
         with self._lock:
-            self._programs[sizes] = program
+            self._programs[sizes], self._latest = program, None
             # Condition 3: the latest stays whatever it takes, since its caller is about to run it.
             while len(self._programs) > 1 and (len(self._programs) > MAX_PROGRAMS or self._held() > MAX_BYTES):
                 self._programs.popitem(last=False)

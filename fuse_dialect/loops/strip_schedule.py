@@ -7,7 +7,7 @@
    and its columns from outside, the same ones for all strips of an outer point: they are packed when it begins, or read
    where they lie if one tile has all the rows.
 3. As many rows are in a strip as let all that passes between steps stay in the second-level cache, but whole tiles of
-   all products: one tile at least.
+   all products: one tile at least. Tiles that have too many rows in common get fewer.
 4. Rows of what passes between steps are as far apart as copied rows of products are, so that none collide in a cache.
 5. Parts share strips, neighbours with neighbours, so that few pack the same columns.
 6. Columns of what passes that a mask hides from all rows of a strip are left out of all steps (`bands`): each runs over
@@ -224,6 +224,7 @@ def _strips_of_rows(
         if step is None:
             return None
         steps.append(step)
+    steps = _in_step(steps)
     band = band_of(program, stages, rows)
     skipped = None if band is None else _skipped(band, groups, steps, known)
     if skipped is not None:
@@ -247,6 +248,21 @@ class _Group:
     def column_axes(self, band: Band) -> list[int | None]:
         """The column axis of each stage."""
         return [band.axes.get(self.first + place) for place in range(len(self.stages))]
+
+
+def _in_step(steps: Sequence[_Chosen]) -> list[_Chosen]:
+    """Steps whose tiles have few rows in common (3)."""
+    products = [step for step in steps if isinstance(step, Matrices)]
+    heights = iter(tiling.rows_in_step([product.tile.rows for product in products]))
+    return [_with_height(step, next(heights)) if isinstance(step, Matrices) else step for step in steps]
+
+
+def _with_height(matrices: Matrices, rows: int) -> Matrices:
+    """A product with tiles of so many rows, if they are fewer."""
+    if rows == matrices.tile.rows:
+        return matrices
+    # Columns that one tile of all rows read where they lie are now needed by several.
+    return replace(matrices, tile=replace(matrices.tile, rows=rows), lying=None)
 
 
 def _skipped(band: Band, groups: Sequence[_Group], steps: Sequence[_Chosen], sizes: Sequence[int]) -> Skipped | None:
@@ -440,8 +456,6 @@ def _placed(
     products = [step for step in steps if isinstance(step, Matrices)]
     tile = lcm(*(product.tile.rows for product in products))
     total = sum(row_bytes.values())
-    if tile > 4 * max(product.tile.rows for product in products):
-        return None
     most = tiling.block_bytes(machine) // max(1, tile * total)
 
     height = min(tile * max(1, most), -(-sizes[-1] // tile) * tile)

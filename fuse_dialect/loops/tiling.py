@@ -9,8 +9,9 @@
    rows meet two of columns, so that each that is loaded is used twice. A tile of rows takes as long as it has rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, lcm
 
 from fuse_dialect.loops.functions import DOT, FLOAT_DOT, SIGNED_DOT, UNSIGNED_DOT
 from fuse_dialect.machines.machine import Machine, Unit
@@ -32,6 +33,8 @@ FEW_TILE_ROWS = 8
 """Rows, of the last ones of a matrix, up to which vectors are used instead, if they can do it."""
 FEW_PIXELS = 28 * 28
 """Pixels up to which parts of a convolution share its channels."""
+_MOST_TILES = 4
+"""Of the highest tiles, in the fewest rows that are whole tiles of several products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,19 @@ def even_part(total: int | None, most: int) -> int:
         return most
     parts = -(-total // most)
     return -(-total // parts)
+
+
+def rows_in_step(rows: Sequence[int]) -> list[int]:
+    """Rows of the tiles of several products that run over the same rows, so that few rows are whole tiles of all.
+
+    Tiles of 13 rows and of 6 would have 78 in common: those of 13 get 12. What has few in common stays as it is.
+
+    Args:
+        rows: Of the tile of each product, as its registers would have it.
+    """
+    least = min(rows)
+    forms = list(rows), [each - each % least for each in rows], [least] * len(rows)
+    return next(form for form in forms if lcm(*form) <= _MOST_TILES * max(form))
 
 
 def depth_block(machine: Machine, depth: int, width: int, bytes: int, tiles: int, unit: int = 4) -> int:

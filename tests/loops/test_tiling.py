@@ -14,6 +14,7 @@ from fuse_dialect.loops.tiling import (
     most_rows,
     panel_bytes,
     pitch,
+    rows_in_step,
     tile_size,
 )
 from fuse_dialect.machines.machine import Cache, Machine, Rates, Unit
@@ -102,3 +103,17 @@ def test_what_no_machine_has_is_an_error(fields: dict[str, Any], message: str) -
         Rates(0, 1, 1, speeds=(1,))
     with pytest.raises(ValueError, match="speeds above 0"):
         Rates(1, 1, 1, speeds=(1, 0))
+
+
+@pytest.mark.parametrize(
+    ("rows", "in_step"),
+    [
+        ([14], [14]),
+        ([4, 6, 6], [4, 6, 6]),
+        ([13, 6, 6], [12, 6, 6]),
+        ([5, 13], [5, 10]),
+        ([2, 10, 14, 6, 9], [2, 2, 2, 2, 2]),
+    ],
+)
+def test_tiles_of_a_strip_have_few_rows_in_common(rows: list[int], in_step: list[int]) -> None:
+    assert rows_in_step(rows) == in_step

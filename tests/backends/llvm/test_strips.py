@@ -77,6 +77,20 @@ def test_attention_is_one_kernel(sizes: tuple[int, int, int, int], host: str) ->
         agrees(program, native, parts=parts)
 
 
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize(("queries", "keys", "heights"), [(26, 33, (6, 12)), (13, 20, (5, 10))])
+def test_tiles_of_many_rows_in_common_get_fewer(queries: int, keys: int, heights: tuple[int, int], host: str) -> None:
+    """Sixteen columns have tiles of at most 6 rows on AVX2, and eight of 14: of 13, for these queries."""
+    program = program_of(attention(3, queries, keys, 8))
+    strips = strips_of(program, find_machine("haswell"))
+    assert strips is not None
+    assert tuple(step.matrices.tile.rows for step in strips.steps if isinstance(step, ProductStep)) == heights
+    native = Native(program, HOSTS[host])
+    assert native.kernel.family == "strips"
+    for parts in (1, 2):
+        agrees(program, native, parts=parts)
+
+
 SHARED_COLUMNS = """
 func.func @main(%x: tensor<37x9xf32>, %w: tensor<9x33xf32>, %v: tensor<4xf32>) -> tensor<37x33x4xf32> {
   %p = fuse.matmul %x, %w : (tensor<37x9xf32>, tensor<9x33xf32>) -> tensor<37x33xf32>

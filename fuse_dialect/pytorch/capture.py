@@ -4,7 +4,7 @@ import io
 import os
 import tempfile
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
@@ -34,8 +34,9 @@ def from_torch(
 ) -> ModuleOp:
     """The module of a PyTorch network, by way of `torch.export` and ONNX.
 
-    What PyTorch exports but does not write as ONNX, such as complex numbers and linear algebra, is read as operators of
-    ATen, for the sizes of the examples; complex tensors are pairs of their parts, along a last axis of 2.
+    What PyTorch exports but does not write as ONNX, such as complex numbers and linear algebra, or writes wrongly, is
+    read as operators of ATen, for the sizes of the examples; complex tensors are pairs of their parts, along a last
+    axis of 2.
 
     Args:
         module: A `torch.nn.Module`, exported as it behaves in evaluation, or a `torch.export.ExportedProgram`.
@@ -66,24 +67,65 @@ def from_torch(
         )
     name = type(module).__name__
     told = norms_in_training(module, torch.nn.modules.batchnorm._NormBase) if is_network else []
+    is_static = dynamic_shapes is None
     with _in_evaluation(module if is_network else None), _errors_of_exports(torch, name):
         program, said = _onnx_program(torch, module, examples, kwargs, dynamic_shapes)
-        if program is not None:
-            exported = program.exported_program
-        else:
-            from fuse_dialect.pytorch.exported import in_core_aten
 
+    def by_aten() -> "tuple[ModuleOp, Any]":
+        from fuse_dialect.pytorch.exported import in_core_aten
+
+        with _in_evaluation(module if is_network else None), _errors_of_exports(torch, name):
             exported = torch.export.export(module, examples, dict(kwargs or {})) if is_network else module
             exported = in_core_aten(exported)
-    told += [*lost_state(exported, name), *lost_attributes(said, name)]
+        return _read_by_aten(exported), exported
+
     try:
-        made = _read_by_aten(exported) if program is None else _read_by_onnx(program, name, dynamic_shapes)
+        if program is None or (is_static and _is_miswritten(program.exported_program)):
+            made, exported = by_aten()
+        else:
+            _check_written(program.exported_program)
+            exported = program.exported_program
+            try:
+                made = _read_by_onnx(program, name, dynamic_shapes)
+            except FuseError:
+                # PyTorch writes nodes that ONNX does not allow, of operands of two types for example.
+                if not is_static or (found := _unless_refused(by_aten)) is None:
+                    raise
+                made, exported = found
     except FuseError as error:
         error.location = SourceLocation(name)  # a file of ONNX is gone when somebody reads this
         raise
+    told += [*lost_state(exported, name), *lost_attributes(said, name)]
     for text in told:
         warnings.warn(text, LostStateWarning, stacklevel=2)
     return made
+
+
+def _unless_refused(read: "Callable[[], tuple[ModuleOp, Any]]") -> "tuple[ModuleOp, Any] | None":
+    """What a function reads; `None` for what it refuses."""
+    try:
+        return read()
+    except FuseError:
+        return None
+
+
+def _is_miswritten(exported: Any) -> bool:
+    """Whether PyTorch writes another meaning as ONNX: the mean of what is scattered becomes the last of it."""
+    calls = [node for node in exported.graph.nodes if str(node.target) == "aten.scatter_reduce.two"]
+    return any("mean" in (*node.args, *node.kwargs.values()) for node in calls)
+
+
+def _check_written(exported: Any) -> None:
+    """See that what PyTorch has written as ONNX means the same.
+
+    Raises:
+        FuseError: It does not.
+    """
+    if _is_miswritten(exported):
+        raise FuseError(
+            "PyTorch writes 'scatter_reduce' with 'mean' as ONNX of another meaning",
+            hint="leave 'dynamic_shapes' out, or divide the sums by the counts",
+        )
 
 
 def _read_by_onnx(program: Any, name: str, dynamic_shapes: Any) -> ModuleOp:

@@ -155,3 +155,38 @@ def test_open_sizes_of_an_exported_program_are_refused() -> None:
     program = torch.export.export(Regression(), (x, y), dynamic_shapes=({0: rows}, {0: rows}))
     with pytest.raises(fd.FuseError, match=r"not read with input 'x': a size is open"):
         fd.from_torch(program)
+
+
+class Means(torch.nn.Module):
+    """Which PyTorch 2.14 writes as ONNX that keeps the last of what is scattered."""
+
+    def forward(self, x: Any, places: Any) -> Any:
+        """The mean of the rows that go to each of four places."""
+        return torch.zeros(4, 3).scatter_reduce(0, places[:, None].expand_as(x), x, "mean", include_self=False)
+
+
+def test_means_that_are_scattered_are_read_by_aten() -> None:
+    x, places = torch.randn(6, 3), torch.tensor([2, 0, 2, 1, 2, 0])
+    (found,) = fd.run(fd.from_torch(Means(), x, places), x.numpy(), places.numpy())
+    np.testing.assert_allclose(found, Means()(x, places).numpy(), rtol=1e-6)
+
+
+def test_means_that_are_scattered_have_no_open_sizes() -> None:
+    x, places = torch.randn(6, 3), torch.tensor([2, 0, 2, 1, 2, 0])
+    sizes = ({0: torch.export.Dim("rows", min=2, max=64)},) * 2
+    with pytest.raises(fd.FuseError, match="'scatter_reduce' with 'mean'"):
+        fd.from_torch(Means(), x, places, dynamic_shapes=sizes)
+
+
+class Unlike(torch.nn.Module):
+    """Which PyTorch 2.14 writes as a division of f32 by i64."""
+
+    def forward(self, x: Any) -> Any:
+        """Running means."""
+        return x.cumsum(-1) / torch.arange(1, x.shape[-1] + 1.0)
+
+
+def test_nodes_that_onnx_does_not_allow_are_read_by_aten() -> None:
+    x = torch.randn(3, 5)
+    (found,) = fd.run(fd.from_torch(Unlike(), x), x.numpy())
+    np.testing.assert_allclose(found, Unlike()(x).numpy(), rtol=1e-6)

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 torch.manual_seed(0)
 X, IMAGES = torch.randn(3, 7), torch.randn(1, 2, 12, 10)
+WEIGHT = torch.randn(2, 4, 3, 3)
 SPECTRUM = torch.randn(3, 5, dtype=torch.cfloat)
 SOUND, WINDOW = torch.randn(2, 32), torch.ones(4)
 LINE = torch.tensor([1.0, 3, torch.nan, 3, 2, 5, torch.nan])
@@ -33,6 +34,13 @@ CASES = {
     "cummax of nans": (lambda x: torch.cummax(x, 0), LINE),
     "cummin of integers": (lambda x: torch.cummin(x, 0), torch.tensor([3, 1, 2, 1, -5, 7])),
     "cummin of bf16": (lambda x: torch.cummin(x, -1), X.bfloat16()),
+    "shifts": (lambda x: (x >> 2, x << 3), torch.tensor([-9, 3, 200])),
+    "a diagonal": (lambda x: x.diagonal_scatter(x[:, 0] * 2, -1, 1, 0), torch.randn(3, 4)),
+    "lists": (
+        lambda x: tuple(torch._foreach_addcmul(torch._foreach_pow(2.0, [x, x[0]]), [x, x[1]], [x, x[2]], 0.5)),
+        X,
+    ),
+    "lists of numbers": (lambda x: tuple(torch._foreach_maximum(torch._foreach_add([x, x[0]], [1.0, 2.0]), 0.5)), X),
     "bags, sum": (bags("sum"), ROW),
     "bags, weighed": (bags("sum", per_sample_weights=WEIGHTS, padding_idx=4), ROW),
     "bags, mean": (bags("mean", padding_idx=4), ROW),
@@ -94,6 +102,51 @@ def test_gradients_of_bags_are_those_of_pytorch(
     with caplog.at_level(logging.WARNING, "fuse_dialect.pytorch"):
         np.testing.assert_allclose(gradient(torch.compile(bag, backend="fuse_dialect")), expected, rtol=2e-5, atol=5e-6)
     assert "PyTorch runs" not in caplog.text
+
+
+def scattered(reduce: str, include_self: bool) -> object:
+    places = torch.tensor([2, 0, 2])[:, None].expand(3, 7)
+    return lambda x: torch.ones(4, 7).scatter_reduce(0, places, x, reduce, include_self=include_self)
+
+
+GRADIENTS = {
+    "transposed convolution": (lambda x: F.conv_transpose2d(x, WEIGHT, None, 2, 1, 1), IMAGES),
+    "transposed, of groups": (lambda x: F.conv_transpose1d(x[:, :, 0], WEIGHT[..., 0], None, 3, 1, 0, 2, 2), IMAGES),
+    "its weight": (lambda w: F.conv_transpose2d(IMAGES, w, None, 2, 1, 1), WEIGHT),
+    "the weight of groups": (lambda w: F.conv_transpose1d(IMAGES[:, :, 0], w, None, 3, 1, 0, 2, 2), WEIGHT[..., 0]),
+    "distances": (lambda x: torch.cdist(x, x.flip(0) * 2), X),
+    "distances of order 1": (lambda x: torch.cdist(x, x.flip(0) * 2, p=1.0), X),
+    "weight norm": (lambda x: torch._weight_norm(x, x[:, :1] ** 2, 0), X),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_those_of_pytorch(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    torch._dynamo.reset()
+    function, given = GRADIENTS[name]
+
+    def gradient(called: object) -> np.ndarray:
+        x = given.clone().requires_grad_()
+        torch.sin(called(x)).sum().backward()
+        return x.grad.numpy()
+
+    with caplog.at_level(logging.WARNING, "fuse_dialect.pytorch"):
+        found = gradient(torch.compile(function, backend="fuse_dialect"))
+    assert "PyTorch runs" not in caplog.text
+    np.testing.assert_allclose(found, gradient(function), rtol=5e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_what_is_scattered_is_combined_as_by_pytorch(
+    reduce: str, include_self: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    torch._dynamo.reset()
+    function = scattered(reduce, include_self)
+    with caplog.at_level(logging.WARNING, "fuse_dialect.pytorch"):
+        found = torch.compile(function, backend="fuse_dialect")(X)
+    assert "PyTorch runs" not in caplog.text
+    np.testing.assert_allclose(found.numpy(), function(X).numpy(), rtol=2e-6)
 
 
 LAYERS = {

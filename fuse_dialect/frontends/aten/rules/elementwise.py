@@ -225,6 +225,18 @@ def bitwise_not(want: Want, self: SSAValue) -> SSAValue:
     return made(c.BitwiseXorOp(self, ones))
 
 
+@RULES.of("aten.__lshift__.Tensor", "aten.__lshift__.Scalar", "aten.bitwise_left_shift.Tensor")
+def left_shift(want: Want, self: SSAValue, other: Any) -> SSAValue:
+    """`left_shift`."""
+    return made(c.LeftShiftOp(as_type(self, want.dtype), as_type(other, want.dtype)))
+
+
+@RULES.of("aten.__rshift__.Tensor", "aten.__rshift__.Scalar", "aten.bitwise_right_shift.Tensor")
+def right_shift(want: Want, self: SSAValue, other: Any) -> SSAValue:
+    """`right_shift`, which keeps the sign."""
+    return made(c.RightShiftOp(as_type(self, want.dtype), as_type(other, want.dtype)))
+
+
 @RULES.of("aten.relu.default")
 def relu(want: Want, self: SSAValue) -> SSAValue:
     """`relu`."""

@@ -1,5 +1,6 @@
 """Elements by index: gathers and scatters. A negative index counts from the end."""
 
+import math
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -234,7 +235,28 @@ def scatter_add(want: Want, self: SSAValue, dim: int, index: SSAValue, src: SSAV
 def scatter_reduce(
     want: Want, self: SSAValue, dim: int, index: SSAValue, src: SSAValue, reduce: str, *, include_self: bool = True
 ) -> SSAValue:
-    """`scatter_nd` that combines."""
-    if reduce not in _MODES or not include_self:
-        raise NoFuseFormError(f"the reduction {reduce}{'' if include_self else ' of new elements alone'}")
-    return _scattered(self, dim, index, _source(src, index, want.dtype), _MODES[reduce])
+    """`scatter_nd` that combines; without `include_self` into what changes nothing, at the places that are written."""
+    updates = _source(src, index, want.dtype)
+    if reduce not in _MODES and (reduce != "mean" or want.dtype.kind in "biu"):
+        raise NoFuseFormError(f"the reduction {reduce} of {want.dtype}")
+    start = self
+    if not include_self:
+        neutral = broadcast(scalar(self, _neutral(reduce, want.dtype)), shape(index))
+        start = _scattered(self, dim, index, neutral, "update")
+    value = _scattered(start, dim, index, updates, _MODES.get(reduce, "add"))
+    if reduce != "mean":
+        return value
+    ones = broadcast(scalar(self, 1), shape(index))
+    counts = _scattered(broadcast(scalar(self, float(include_self)), shape(self)), dim, index, ones, "add")
+    return made(b.DivideOp(value, made(b.MaximumOp(counts, scalar(counts, 1)))))
+
+
+def _neutral(reduce: str, kind: "np.dtype[Any]") -> float:
+    """What changes nothing by a reduction."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    if kind.kind in "iu":
+        return np.iinfo(kind).min if reduce == "amax" else np.iinfo(kind).max
+    return -math.inf if reduce == "amax" else math.inf

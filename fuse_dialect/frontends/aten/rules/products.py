@@ -176,13 +176,22 @@ def convolution_backward(
     2. That of the weight is a product of the gradient with what each place of the windows meets. Of windows of many
        places it is the convolution of the input with the gradient, where the batch is the reduced axis: strides and
        dilations change places.
+    3. A transposed convolution is the gradient of a convolution from its result to its input. So the gradient of its
+       input is that convolution, and that of its weight is as in (2) with the two changed over.
     """
     rank = len(shape(weight)) - 2
-    if transposed or not 1 <= rank <= 3:
-        raise NoFuseFormError("the gradient of a transposed convolution")
+    if not 1 <= rank <= 3:
+        raise NoFuseFormError(f"the gradient of a convolution of {rank} axes")
     strides, pads, gaps = (_list(numbers, rank) for numbers in (stride, padding, dilation))
     values = [input, weight, grad_output]
-    if output_mask[0]:
+    met, moved = (grad_output, input) if transposed else (input, grad_output)
+    if output_mask[0] and transposed:
+        op = _CONVOLUTIONS[rank - 1]
+        value = made(op(grad_output, weight, strides=strides, padding=pads * 2, dilation=gaps, groups=groups))
+        for axis, size in enumerate(shape(input)[2:], 2):
+            value = sliced(value, axis, 0, size)  # `output_padding` may be room for one more window
+        values[0] = value
+    elif output_mask[0]:
         spans = [(size - 1) * gap + 1 for size, gap in zip(shape(weight)[2:], gaps, strict=True)]
         made_sizes = [
             (size - 1) * step + span - 2 * pad
@@ -199,9 +208,9 @@ def convolution_backward(
     if output_mask[1]:
         is_small = groups == 1 and math.prod(shape(weight)[2:]) <= _MOST_TAPS
         if is_small:
-            values[1] = _weight_gradient_by_taps(grad_output, input, shape(weight), strides, pads, gaps)
+            values[1] = _weight_gradient_by_taps(moved, met, shape(weight), strides, pads, gaps)
         else:
-            values[1] = _weight_gradient(grad_output, input, shape(weight), strides, pads, gaps, groups)
+            values[1] = _weight_gradient(moved, met, shape(weight), strides, pads, gaps, groups)
     if output_mask[2]:
         values[2] = made(r.SumOp(grad_output, axes=[0, *range(2, rank + 2)]))
     return values

@@ -131,7 +131,7 @@ _OF_LISTS = (
     "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "add", "sub", "mul", "div", "maximum", "minimum",
     "pow", "lerp", "addcmul", "addcdiv",
 )  # fmt: skip
-"""Functions that optimizers apply to lists of tensors, `_foreach_add` and so on."""
+"""Functions that optimizers apply to lists of tensors: `torch._foreach_add` and so on."""
 
 
 def _for_each(function: Any) -> Any:

@@ -41,6 +41,13 @@ def test_names_of_the_model_are_kept():
     assert str(function.function_type) == "(tensor<?x3xf32>) -> tensor<?x3xf32>"
 
 
+def test_input_that_is_an_output_of_no_shape_keeps_its_own():
+    given = helper.make_tensor_value_info("x", _FLOAT, [2, "n"])
+    graph = helper.make_graph([], "graph", [given], [helper.make_tensor_value_info("x", _FLOAT, None)])
+    (function,) = import_model(helper.make_model(graph)).ops
+    assert str(function.function_type) == "(tensor<2x?xf32>) -> tensor<2x?xf32>"
+
+
 def test_ops_carry_the_name_of_their_node():
     module = _import([helper.make_node("Relu", ["x"], ["y"], name="layer1/relu")], [("x", [2], _FLOAT)])
     (relu,) = [op for op in module.walk() if op.name == "fuse.relu"]

@@ -245,7 +245,17 @@ def ir_model(proto: onnx.ModelProto) -> ir.Model:
     Raises:
         FuseError: It is not valid.
     """
-    return _guarded(lambda: ir.from_proto(proto), "reading of the graph")
+    return _guarded(lambda: _with_shapes_of_inputs(proto), "reading of the graph")
+
+
+def _with_shapes_of_inputs(proto: onnx.ModelProto) -> ir.Model:
+    """The model, where an input that is an output, too, keeps its shape: `onnx_ir` takes what the output says."""
+    model = ir.from_proto(proto)
+    outputs = {value.name for value in model.graph.outputs}
+    for value, info in zip(model.graph.inputs, proto.graph.input, strict=True):
+        if info.name in outputs:
+            value.shape = ir.serde.deserialize_type_proto_for_shape(info.type)
+    return model
 
 
 def _check_names(graph: onnx.GraphProto) -> None:

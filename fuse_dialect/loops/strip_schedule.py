@@ -9,6 +9,7 @@
 3. As many rows are in a strip as let all that passes between steps stay in the second-level cache, but whole tiles of
    all products: one tile at least. Tiles that have too many rows in common get fewer.
 4. Rows of what passes between steps are as far apart as copied rows of products are, so that none collide in a cache.
+   The last axis with several elements has room for that, so that these lie side by side, as a product writes them.
 5. Parts share strips, neighbours with neighbours, so that few pack the same columns.
 6. Columns of what passes that a mask hides from all rows of a strip are left out of all steps (`bands`): each runs over
    one interval of columns, which follows from the numbers of its first and its last row. It begins and ends where
@@ -379,11 +380,13 @@ def _with_room(program: LoopProgram, passed: Sequence[str], points: int, machine
     def changed(buffer: Buffer) -> Buffer:
         if buffer.name not in passed:
             return buffer
-        *outer, last = (size for size in buffer.shape if isinstance(size, int))
+        sizes = [size for size in buffer.shape if isinstance(size, int)]
         # Where a row has one element and no axis for it, rows lie side by side.
-        if prod(outer) >= points:
-            last = tiling.pitch(machine, last, element_bytes(buffer.element))
-        return replace(buffer, shape=(*outer, last), role=Role.RESULT)
+        of_row = [place for place in range(len(sizes)) if prod(sizes[:place]) >= points]
+        if of_row:
+            place = max((place for place in of_row if sizes[place] > 1), default=of_row[-1])
+            sizes[place] = tiling.pitch(machine, sizes[place], element_bytes(buffer.element))
+        return replace(buffer, shape=tuple(sizes), role=Role.RESULT)
 
     return LoopProgram(program.name, tuple(map(changed, program.buffers)), program.stages)
 

@@ -91,6 +91,25 @@ def test_tiles_of_many_rows_in_common_get_fewer(queries: int, keys: int, heights
         agrees(program, native, parts=parts)
 
 
+ONE_ELEMENT_LAST = """
+func.func @main(%a: tensor<24x16xf32>, %b: tensor<16x40xf32>, %w: tensor<24x1x5xf32>) -> tensor<24x40x5xf32> {
+  %s = fuse.matmul %a, %b : (tensor<24x16xf32>, tensor<16x40xf32>) -> tensor<24x40xf32>
+  %e = fuse.expand_dims %s, axis = 2 : (tensor<24x40xf32>) -> tensor<24x40x1xf32>
+  %t = fuse.tanh %e : tensor<24x40x1xf32>
+  %y = fuse.multiply %t, %w : (tensor<24x40x1xf32>, tensor<24x1x5xf32>) -> tensor<24x40x5xf32>
+  return %y : tensor<24x40x5xf32>
+}"""
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_columns_in_front_of_an_axis_of_one_element_lie_side_by_side(host: str) -> None:
+    """Rows of what passes between steps are apart, so the product still writes whole vectors."""
+    native = Native(program_of(ONE_ELEMENT_LAST), HOSTS[host])
+    assert native.kernel.family == "strips"
+    for parts in (1, 3):
+        agrees(program_of(ONE_ELEMENT_LAST), native, parts=parts)
+
+
 SHARED_COLUMNS = """
 func.func @main(%x: tensor<37x9xf32>, %w: tensor<9x33xf32>, %v: tensor<4xf32>) -> tensor<37x33x4xf32> {
   %p = fuse.matmul %x, %w : (tensor<37x9xf32>, tensor<9x33xf32>) -> tensor<37x33xf32>

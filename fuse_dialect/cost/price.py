@@ -211,14 +211,12 @@ class Prices:
     def _steps(self, first: Draft, second: Draft, join: Join) -> float:
         """Seconds of beginning the steps that strips get; each point outside of the rows has a strip, at least.
 
-        A product of few rows has none: all its points are outside. Of others nothing is counted where a size is open:
-        it may as well be one for which that does not count.
+        None where a size is open: it may as well be one for which that does not count.
         """
-        has_few = first.form.has_few_rows or second.form.has_few_rows
-        if not has_few and any(isinstance(size, str) for size in join.space):
+        if any(isinstance(size, str) for size in join.space):
             return 0.0
         steps = sum(draft.form.loops not in (Loops.MAP, Loops.STRIPS) for draft in (first, second))
-        strips = max(1.0, self.number(product(join.space[: join.rows if has_few else max(join.rows - 1, 0)])))
+        strips = max(1.0, self.number(product(join.space[: max(join.rows - 1, 0)])))
         return steps * strips * STEP_CALLS * self.rates.call
 
     def _packing(self, product: Form) -> float:

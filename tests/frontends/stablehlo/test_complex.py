@@ -167,6 +167,28 @@ def test_transforms_of_several_axes() -> None:
     np.testing.assert_allclose(real, np.fft.irfft2(z, (4, 8)), atol=1e-12)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(15, 4), (16, 3), (17, 6), (64, 5)])
+def test_transforms_of_an_axis_that_is_folded(rows: int, columns: int) -> None:
+    z, half = numbers(2, rows, columns), columns // 2 + 1
+    whole, some = C.format(f"2x{rows}x{columns}"), C.format(f"2x{rows}x{half}")
+    text = f"""func.func @main(%z: {whole}) -> ({whole}, {whole}, {some}, tensor<2x{rows}x{columns}xf64>) {{
+      %0 = stablehlo.fft %z, type = FFT, length = [{rows}, {columns}] : ({whole}) -> {whole}
+      %1 = stablehlo.fft %z, type = IFFT, length = [{rows}, {columns}] : ({whole}) -> {whole}
+      %2 = stablehlo.real %z : ({whole}) -> tensor<2x{rows}x{columns}xf64>
+      %3 = stablehlo.fft %2, type = RFFT, length = [{rows}, {columns}] : (tensor<2x{rows}x{columns}xf64>) -> {some}
+      %4 = stablehlo.fft %3, type = IRFFT, length = [{rows}, {columns}] : ({some}) -> tensor<2x{rows}x{columns}xf64>
+      %5 = stablehlo.convert %2 : (tensor<2x{rows}x{columns}xf64>) -> {whole}
+      %6 = stablehlo.fft %5, type = FFT, length = [{rows}, {columns}] : ({whole}) -> {whole}
+      %7 = stablehlo.add %1, %6 : {whole}
+      return %0, %7, %3, %4 : {whole}, {whole}, {some}, tensor<2x{rows}x{columns}xf64>
+    }}"""
+    forth, both, real, back = run(text, z)
+    np.testing.assert_allclose(of_pairs(forth), np.fft.fft2(z), atol=1e-11)
+    np.testing.assert_allclose(of_pairs(both), np.fft.ifft2(z) + np.fft.fft2(z.real), atol=1e-11)
+    np.testing.assert_allclose(of_pairs(real), np.fft.rfft2(z.real), atol=1e-11)
+    np.testing.assert_allclose(back, z.real, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -28,6 +28,8 @@ MOST_POINTS = 64
 """Numbers on the axis of a transform that is a product: its matrix has as many rows."""
 MOST_IN_TWO = 512
 """The same of one that is two products, of the factors of the number."""
+LEAST_FOLDED = 16
+"""Points from which on adding those that mirror each other costs less than it saves."""
 
 
 def _angles(rows: int, columns: int, points: int) -> Array:
@@ -73,15 +75,61 @@ def _last_axis(x: SSAValue, kind: str, points: int) -> Sequence[SSAValue]:
 
 
 def _along(values: Parts, axis: int, points: int, *, is_inverse: bool) -> Parts:
-    """The transform of any axis, by a matrix on its left."""
+    """The transform of any axis, by matrices on its left.
+
+    Cosines are the same at `k` and at `points - k`, sines change their sign: so products with half of the points, which
+    are folded, give half of the waves, and these the others. That is a quarter of the arithmetic.
+    """
     sizes = static_shape(values[0])
     view = [math.prod(sizes[:axis]), points, math.prod(sizes[axis + 1 :])]
     given = [reshape(part, view) for part in values[: 1 if is_zero(values[1]) else 2]]
-    matrix = _real_form((1 if is_inverse else -1) * _angles(points, points, points))
-    matrix = matrix[:, : points * len(given)] / (points if is_inverse else 1)
-    both = result(BatchMatmulOp(_constant(matrix, values[0]), _beside(given, 1)))
-    real, imaginary = (reshape(_cut(both, 1, begin, begin + points), sizes) for begin in (0, points))
-    return real, imaginary
+    angles, scale = _angles(points, points, points), 1 / points if is_inverse else 1
+    if points < LEAST_FOLDED:
+        matrix = _real_form(-angles if not is_inverse else angles)[:, : points * len(given)] * scale
+        both = result(BatchMatmulOp(_constant(matrix, values[0]), _beside(given, 1)))
+        real, imaginary = (reshape(_cut(both, 1, begin, begin + points), sizes) for begin in (0, points))
+        return real, imaginary
+    pairs, alone = (points - 1) // 2, points // 2 + 1  # points with another one, and those with or without
+    even, odd = zip(*(_folded(part, pairs) for part in given), strict=True)
+    cosines = _constant(np.cos(angles[:alone, :alone]) * scale, values[0])
+    sines = _constant(np.sin(angles[1 : pairs + 1, 1 : pairs + 1]) * (scale if is_inverse else -scale), values[0])
+    by_cosines = result(BatchMatmulOp(cosines, _beside(even, 2)))
+    by_sines = result(BatchMatmulOp(sines, _beside(odd, 2)))
+    columns = view[2]
+    first = [_cut(by_cosines, 2, begin, begin + columns) for begin in range(0, columns * len(given), columns)]
+    turned = [_cut(by_sines, 2, begin, begin + columns) for begin in range(0, columns * len(given), columns)]
+    if len(given) == 1:
+        real, imaginary = _unfolded(first[0], None, points, 1), _unfolded(None, turned[0], points, 1)
+    else:
+        real, imaginary = _unfolded(first[0], turned[1], points, -1), _unfolded(first[1], turned[0], points, 1)
+    return reshape(real, sizes), reshape(imaginary, sizes)
+
+
+def _folded(x: SSAValue, pairs: int) -> tuple[SSAValue, SSAValue]:
+    """Sums and differences of the points of axis 1 that mirror each other; sums begin with the first point alone."""
+    points = static_shape(x)[1]
+    front = _cut(x, 1, 1, pairs + 1)
+    back = _reversed(_cut(x, 1, points - pairs, points))
+    middle = [_cut(x, 1, points // 2, points // 2 + 1)] if points % 2 == 0 else []
+    return _beside([_cut(x, 1, 0, 1), total(front, back), *middle], 1), difference(front, back)
+
+
+def _unfolded(even: SSAValue | None, odd: SSAValue | None, points: int, sign: int) -> SSAValue:
+    """All waves, of those that are the same at both ends, and those that change their sign, times one for all."""
+    pairs, middle = (points - 1) // 2, points % 2 == 0
+    if even is None:
+        assert odd is not None, "there are waves"
+        lead, _, columns = static_shape(odd)
+        nothing = _constant(np.zeros((lead, 1, columns)), odd)
+        return _beside([nothing, odd, *[nothing] * middle, _reversed(result(NegativeOp(odd)))], 1)
+    inner = _cut(even, 1, 1, pairs + 1)
+    ends = (inner, inner) if odd is None else (total(inner, odd), difference(inner, odd))
+    alone = [_cut(even, 1, points // 2, points // 2 + 1)] * middle
+    return _beside([_cut(even, 1, 0, 1), ends[sign < 0], *alone, _reversed(ends[sign > 0])], 1)
+
+
+def _reversed(x: SSAValue) -> SSAValue:
+    return result(ReverseOp(x, axes=[1]))
 
 
 def _as_product(x: SSAValue, kind: str, points: int) -> Sequence[SSAValue]:
@@ -134,8 +182,12 @@ def _as_two_products(x: SSAValue, kind: str, split: tuple[int, int]) -> Sequence
     kept = m // 2 + 1 if kind == "RFFT" else m
     matrix = _real_form(sign * _angles(kept, m, m)) / (points if is_inverse else 1)
     matrix = matrix[: kept if kind == "IRFFT" else None]
-    made = result(BatchMatmulOp(_constant(matrix, x), _beside(list(turned), 2), transpose_b=True))
-    values = [reshape(_cut(made, 1, begin, begin + kept), [lines, kept * n]) for begin in range(0, len(matrix), kept)]
+    # A product for each part: what nobody reads is not computed.
+    waves = _beside(list(turned), 2)
+    values = [
+        reshape(result(BatchMatmulOp(_constant(rows, x), waves, transpose_b=True)), [lines, kept * n])
+        for rows in np.split(matrix, len(matrix) // kept)
+    ]
     if kind == "RFFT":
         values = [_cut(part, 1, 0, half) for part in values]
     shown = [reshape(part, [*outer, shape(part)[-1]]) for part in values]

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 torch.manual_seed(0)
 X, IMAGES = torch.randn(3, 7), torch.randn(1, 2, 12, 10)
+SCALES = torch.tensor([1e-4, 1, 9])[:, None, None]
 WEIGHT = torch.randn(2, 4, 3, 3)
 SPECTRUM = torch.randn(3, 5, dtype=torch.cfloat)
 SOUND, WINDOW = torch.randn(2, 32), torch.ones(4)
@@ -30,6 +31,12 @@ def bags(mode: str, starts: torch.Tensor | None = STARTS, **options: object) -> 
 
 
 CASES = {
+    "exponentials of matrices": (
+        torch.linalg.matrix_exp,
+        torch.randn(3, 4, 4) * torch.tensor([1e-4, 1, 9])[:, None, None],
+    ),
+    "an exponential in f64": (torch.linalg.matrix_exp, torch.randn(5, 5).double() * 4),
+    "exponentials of no matrices": (torch.linalg.matrix_exp, torch.zeros(0, 3, 3)),
     "cummax": (lambda x: torch.cummax(x, 1), X),
     "cummax of nans": (lambda x: torch.cummax(x, 0), LINE),
     "cummin of integers": (lambda x: torch.cummin(x, 0), torch.tensor([3, 1, 2, 1, -5, 7])),
@@ -114,6 +121,7 @@ GRADIENTS = {
     "transposed, of groups": (lambda x: F.conv_transpose1d(x[:, :, 0], WEIGHT[..., 0], None, 3, 1, 0, 2, 2), IMAGES),
     "its weight": (lambda w: F.conv_transpose2d(IMAGES, w, None, 2, 1, 1), WEIGHT),
     "the weight of groups": (lambda w: F.conv_transpose1d(IMAGES[:, :, 0], w, None, 3, 1, 0, 2, 2), WEIGHT[..., 0]),
+    "exponential": (torch.linalg.matrix_exp, X[:, :3]),
     "distances": (lambda x: torch.cdist(x, x.flip(0) * 2), X),
     "distances of order 1": (lambda x: torch.cdist(x, x.flip(0) * 2, p=1.0), X),
     "weight norm": (lambda x: torch._weight_norm(x, x[:, :1] ** 2, 0), X),

@@ -107,3 +107,70 @@ def test_places_beside_the_diagonal(offset: int) -> None:
 def test_running_logarithms_of_sums(dim: int) -> None:
     x = (X - 12) * 4
     check("logcumsumexp.default", [x], [dim], [np.logaddexp.accumulate(x, axis=dim)], rtol=1e-6)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_layer_of_an_lstm(reverse: bool) -> None:
+    random = np.random.default_rng(0)
+    shapes = [(5, 2, 3), (16, 3), (16, 4), (16,), (16,), (1, 2, 4), (1, 2, 4)]
+    x, w, u, b, c, h, m = given = [random.normal(size=shape).astype(np.float32) for shape in shapes]
+    state, memory, rows = h[0], m[0], list[Any]()
+    for row in x[::-1] if reverse else x:
+        into, forget, candidate, out = np.split(row @ w.T + state @ u.T + b + c, 4, axis=1)
+        memory = _sigmoid(forget) * memory + _sigmoid(into) * np.tanh(candidate)
+        state = _sigmoid(out) * np.tanh(memory)
+        rows.append(state)
+    expected = [np.stack(rows[::-1] if reverse else rows), state[None], memory[None]]
+    check("mkldnn_rnn_layer.default", given, [reverse, [], 2, 4, 1, True, False, False, False], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_bags_with_padding_and_one_that_is_empty(mode: int) -> None:
+    table = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+    bags = [table[[1, 2]], table[[]], table[[5, 0]]]
+    combine = (np.sum, np.mean, np.max)[mode]
+    value = np.stack([combine(bag, axis=0) if len(bag) else np.zeros(4, np.float32) for bag in bags])
+    expected = [value, np.array([0, 0, 2, 2, 2, 2, 2]), np.array([2, 0, 2] if mode else [0, 0, 0])]
+    given = [table, np.array([1, 2, 4, 5, 4, 0, 4]), np.array([0, 2, 2])]
+    check("_embedding_bag_forward_only.default", given, [False, mode, False, None, False, 4], expected, rtol=1e-6)
+
+
+def test_running_extrema_tell_their_last_place() -> None:
+    x = np.array([1, 3, 2, 3, np.nan, 5, np.nan], np.float32)
+    check("cummax.default", [x], [0], [np.maximum.accumulate(x), np.array([0, 1, 1, 3, 4, 4, 6])])
+    check("cummin.default", [-x], [0], [np.minimum.accumulate(-x), np.array([0, 1, 1, 3, 4, 4, 6])])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [0, 1e-3, 1, 9])
+def test_exponentials_of_matrices(size: float, kind: type) -> None:
+    expm = pytest.importorskip("scipy.linalg").expm
+    x = (np.random.default_rng(0).normal(size=(2, 5, 5)) * size).astype(kind)
+    expected = np.stack([expm(each.astype(np.float64)) for each in x])
+    # The condition of an exponential is the norm, at least, and rounding grows by each of 5 terms.
+    norm = max(1.0, float(np.abs(x).sum(axis=1).max()))
+    bound = 5 * 4 * norm * float(np.finfo(kind).eps) * float(np.abs(expected).max())
+    check("linalg_matrix_exp.default", [x], [], [expected.astype(kind)], rtol=bound)
+
+
+@pytest.mark.parametrize("include_self", [False, True])
+def test_means_of_what_is_scattered(include_self: bool) -> None:
+    places = np.array([2, 0, 2, 5])
+    start = np.ones((7, 6), np.float32)
+    groups = [X[places == place] for place in range(7)]
+    means = [
+        np.concatenate([start[:1], group]).mean(axis=0) if include_self or not len(group) else group.mean(axis=0)
+        for group in groups
+    ]
+    index = np.broadcast_to(places[:, None], X.shape).copy()
+    call = Call(
+        "y", "aten.scatter_reduce.two", (Ref("s"), 0, Ref("i"), Ref("x"), "mean"), {"include_self": include_self},
+        (meta(start),),
+    )  # fmt: skip
+    module = module_of(AtenGraph([("s", meta(start)), ("i", meta(index)), ("x", meta(X))], [call], [Ref("y")]))
+    for (found,) in (fd.run(module, start, index, X), fd.compile(module, cache=False)(start, index, X)):
+        np.testing.assert_allclose(found, np.stack(means), rtol=1e-6)

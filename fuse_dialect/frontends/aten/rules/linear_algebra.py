@@ -6,22 +6,26 @@ where PyTorch has the place at which LAPACK gave up.
 Source: aten/src/ATen/native/native_functions.yaml and BatchLinearAlgebra.cpp of PyTorch 2.14.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import Block, SSAValue
 
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import factorizations as f
 from fuse_dialect.dialect.ops import reduction as r
-from fuse_dialect.dialect.ops.comparison import NotEqualOp
+from fuse_dialect.dialect.ops.activation import ClipOp
+from fuse_dialect.dialect.ops.comparison import LessOp, NotEqualOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp
 from fuse_dialect.dialect.ops.linear_systems import InverseOp, SolveOp, TriangularSolveOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, MatmulOp
+from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, made
 from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
@@ -209,3 +213,80 @@ def cholesky_inverse(want: Want, self: SSAValue, upper: bool = False) -> SSAValu
     half = made(TriangularSolveOp(self, identity, lower=not upper))
     product = MatmulOp if len(shape(self)) == 2 else BatchMatmulOp
     return made(product(half, half, transpose_a=not upper, transpose_b=upper))
+
+
+_PADE: Mapping[int, tuple[float, Sequence[float]]] = {
+    4: (3.925724783138660, (17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1)),
+    8: (
+        5.371920351148152,
+        (
+            *(64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000),
+            *(10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1),
+        ),
+    ),
+}
+"""By the bytes of an element: the greatest norm, and coefficients, of the approximation that is exact there."""
+_MOST_SQUARES = 1100
+"""Beyond, powers of 2 leave f64."""
+
+
+@RULES.of("aten.linalg_matrix_exp.default")
+def matrix_exponential(want: Want, self: SSAValue) -> SSAValue:
+    """`linalg.matrix_exp`: of a matrix divided by a power of 2 by Pade, then squared as often as its norm asks for.
+
+    Source: N. J. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), table 2.3.
+    """
+    if want.dtype.kind != "f" or want.dtype.itemsize not in _PADE:
+        raise NoFuseFormError(f"the exponential of a matrix of {want.dtype}")
+    if not math.prod(want.shape):
+        return self
+    greatest, _ = _PADE[want.dtype.itemsize]
+    rank = len(want.shape)
+    columns = made(r.SumOp(made(e.AbsOp(self)), axes=[rank - 2], keepdims=True))
+    norm = made(r.MaxOp(columns, axes=[rank - 1], keepdims=True))
+    steps = made(e.CeilOp(made(e.Log2Op(made(b.MultiplyOp(norm, scalar(norm, 1 / greatest)))))))
+    steps = made(ClipOp(steps, min=0.0, max=float(_MOST_SQUARES)))
+    is_finite = made(LessOp(norm, scalar(norm, math.inf)))
+    steps = made(b.WhereOp(is_finite, steps, scalar(steps, 0)))
+    factor = made(b.PowerOp(scalar(steps, 2), made(e.NegativeOp(steps))))
+    first = _approximated(made(b.MultiplyOp(self, factor)))
+    limit = cast_to(reshape(made(r.MaxOp(steps, axes=list(range(rank)))), []), i64)
+    count = cast_to(steps, i64)
+    body = Block(arg_types=[limit.type, first.type])
+    with building(body):
+        number, power = body.args
+        goes_on = made(LessOp(number, count))
+        YieldOp(made(b.WhereOp(goes_on, _product(power, power), power)))
+    return LoopOp(body, limit=limit, states=[first]).results[0]
+
+
+def _product(one: SSAValue, other: SSAValue) -> SSAValue:
+    return made((MatmulOp if len(shape(one)) == 2 else BatchMatmulOp)(one, other))
+
+
+def _approximated(x: SSAValue) -> SSAValue:
+    """The exponential of matrices of small norm, as a quotient of polynomials whose odd powers differ in sign."""
+    coefficients = _PADE[dtype(x).itemsize][1]
+    square = _product(x, x)
+    fourth = _product(square, square)
+    powers = [
+        broadcast(constant(np.eye(shape(x)[-1], dtype=dtype(x))).result, shape(x)),
+        *(square, fourth, _product(fourth, square)),
+    ]
+
+    def summed(numbers: Sequence[float], of: Sequence[SSAValue]) -> SSAValue:
+        terms = [made(b.MultiplyOp(each, scalar(x, number))) for number, each in zip(numbers, of, strict=True)]
+        value = terms[0]
+        for term in terms[1:]:
+            value = made(b.AddOp(value, term))
+        return value
+
+    halves = list[SSAValue]()
+    for begin in (0, 1):
+        numbers = coefficients[begin::2]
+        value = summed(numbers[:4], powers)
+        if len(numbers) > len(powers):
+            value = made(b.AddOp(value, _product(powers[3], summed(numbers[4:], powers[1:]))))
+        halves.append(value)
+    even, odd = halves[0], _product(x, halves[1])
+    return made(SolveOp(made(b.SubtractOp(even, odd)), made(b.AddOp(even, odd))))

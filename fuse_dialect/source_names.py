@@ -10,7 +10,16 @@ TORCH_STACK = "pkg.torch.onnx.stack_trace"
 _MOST_SAID = 3
 """Names that a text says before it counts the others."""
 _NUMBER = re.compile(r"\d+")
+_NUMBERING = re.compile(r"(_\d+)+$")
 _END_OF_NAME = re.compile(r"(?= \()|$")
+
+
+def unnumbered(name: str) -> str:
+    """The name of a value without numbers at its end, as a hint for printing, which numbers values of one name itself.
+
+    xDSL drops one such number of a hint: of `x_1_2` it would leave `x_1`, the name that the second `x` is printed as.
+    """
+    return _NUMBERING.sub("", name) or name
 
 
 def common_source(sources: Sequence[str]) -> str:

@@ -47,6 +47,7 @@ from fuse_dialect.frontends.aten.rules.complex_numbers import (
 )
 from fuse_dialect.frontends.aten.rules.table import RULES, Want
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, cast_to, shape
+from fuse_dialect.source_names import unnumbered
 
 _RULE_MODULES = (
     bags,
@@ -168,7 +169,7 @@ def module_of(graph: AtenGraph) -> ModuleOp:
     values = dict[Ref, SSAValue | Parts]()
     with building(body):
         for (name, meta), argument in zip(arguments, body.args, strict=True):
-            argument.name_hint = name
+            argument.name_hint = unnumbered(name)
             values[Ref(name)] = _given(argument, meta)
         for name, array in graph.constants.items():
             values[Ref(name)] = _constant(array)
@@ -200,7 +201,7 @@ def _name(call: Call, results: Sequence[SSAValue | Parts], body: Block, before: 
     """Give the new ops the place in the user's program, and results the name in the graph."""
     first = results[0].real if results and isinstance(results[0], Parts) else next(iter(results), None)
     if isinstance(first, SSAValue) and first.name_hint is None:
-        first.name_hint = call.name
+        first.name_hint = unnumbered(call.name)
     op = body.first_op if before is None else before.next_op
     location = _location(call)
     while op is not None and location is not None:

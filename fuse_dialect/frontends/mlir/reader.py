@@ -30,6 +30,7 @@ from fuse_dialect.frontends.mlir.locations import LocationParser
 from fuse_dialect.frontends.mlir.parse_error import GENERIC_FORM_ONLY, diagnose_parse_error
 from fuse_dialect.frontends.mlir.repeated_lines import RepeatedLines
 from fuse_dialect.frontends.mlir.source_map import SourceMap
+from fuse_dialect.source_names import unnumbered
 
 _MAX_INTEGER_WIDTH = (1 << 24) - 1
 """MLIR's `IntegerType::kMaxWidth`; xDSL computes with numbers of that many bits."""
@@ -321,6 +322,10 @@ class FuseParser(LocationParser, DenseLiteralParser):
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)
+        hint = unnumbered(name)
+        for value in values:
+            if value.name_hint is not None and value.name_hint != hint:
+                value.name_hint = hint
         self._first_uses.pop(name, None)
 
     def parse_optional_type(self) -> TypeAttribute | None:

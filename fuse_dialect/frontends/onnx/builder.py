@@ -29,6 +29,7 @@ from fuse_dialect.frontends.onnx.size_values import SizeValues
 from fuse_dialect.frontends.onnx.tensors import compress_splat
 from fuse_dialect.frontends.onnx.values import Constant, SizeVector, Value
 from fuse_dialect.pattern_kind import PatternKind
+from fuse_dialect.source_names import unnumbered
 
 STATIC_SHAPES_HINT = "give the model's inputs static shapes"
 """What to do about an op that must know a dynamic dimension."""
@@ -184,4 +185,4 @@ def hint_of(name: str | None) -> str | None:
     if not name:
         return None
     text = "".join(c if c.isascii() and c.isalnum() else "_" for c in name[:80]).strip("_")
-    return f"v{text}" if text[:1].isdigit() else text or None
+    return unnumbered(f"v{text}" if text[:1].isdigit() else text) or None

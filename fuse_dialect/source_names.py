@@ -17,7 +17,8 @@ _END_OF_NAME = re.compile(r"(?= \()|$")
 def unnumbered(name: str) -> str:
     """The name of a value without numbers at its end, as a hint for printing, which numbers values of one name itself.
 
-    xDSL drops one such number of a hint: of `x_1_2` it would leave `x_1`, the name that the second `x` is printed as.
+    xDSL drops one such number of a hint. Of a name with two it would leave one, and print it as it prints the second
+    value of the name without numbers.
     """
     return _NUMBERING.sub("", name) or name
 

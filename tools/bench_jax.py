@@ -23,7 +23,8 @@ Needs `pip install -e ".[jax,linalg]"`.
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from time import perf_counter
 from typing import Any
 
@@ -158,42 +159,29 @@ def measured(name: str, rounds: int, strategy: str) -> tuple[float, float]:
     return best[0], best[1]
 
 
-def measured_jit(name: str, rounds: int, strategy: str) -> tuple[float, float]:
-    """Seconds of a call through `fd.jit` and `jax.jit`.
-
-    Raises:
-        AssertionError: The results differ.
-    """
-    from networks.jax_trees import programs
-
-    return _measured_calls(*programs()[name], rounds, strategy, 1e-4)
+SETS: Mapping[str, tuple[str, float]] = {
+    "jit": ("networks.jax_trees", 1e-4),
+    "solvers": ("networks.jax_solvers", 1e-3),
+    "routines": ("networks.jax_routines", 1e-3),
+}
+"""By option the module with the programs, and by how much results may differ, of the greatest element."""
 
 
-def measured_solver(name: str, rounds: int, strategy: str) -> tuple[float, float]:
-    """The same of a program with linear algebra.
-
-    Raises:
-        AssertionError: The results differ.
-    """
-    from networks.jax_solvers import programs
-
-    return _measured_calls(*programs()[name], rounds, strategy, 1e-3)
-
-
-def measured_routine(name: str, rounds: int, strategy: str) -> tuple[float, float]:
-    """The same of a routine alone.
-
-    Raises:
-        AssertionError: The results differ.
-    """
-    from networks.jax_routines import programs
-
-    return _measured_calls(*programs()[name], rounds, strategy, 1e-3)
+def measured_set(option: str) -> tuple[Iterable[str], Callable[[str, int, str], tuple[float, float]]]:
+    """The names of the programs of an option, and what measures one of them, called through `fd.jit` and `jax.jit`."""
+    module, near = SETS[option]
+    programs: Mapping[str, tuple[Callable[..., Any], Any]] = import_module(module).programs()
+    return programs, lambda name, rounds, strategy: _measured_calls(*programs[name], rounds, strategy, near)
 
 
 def _measured_calls(
     function: Callable[..., Any], args: Any, rounds: int, strategy: str, near: float
 ) -> tuple[float, float]:
+    """Seconds of a call: ours and XLA's.
+
+    Raises:
+        AssertionError: The results differ.
+    """
     import jax
 
     ours, theirs = fd.jit(function, strategy=strategy), jax.jit(function)
@@ -228,20 +216,8 @@ def main() -> int:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     import jax
 
-    if options.jit:
-        from networks.jax_trees import programs
-
-        names, measure = list(programs()), measured_jit
-    elif options.solvers:
-        from networks.jax_solvers import programs
-
-        names, measure = list(programs()), measured_solver
-    elif options.routines:
-        from networks.jax_routines import programs
-
-        names, measure = list(programs()), measured_routine
-    else:
-        names, measure = list(FUNCTIONS), measured
+    chosen = next((option for option in SETS if getattr(options, option)), None)
+    names, measure = (FUNCTIONS, measured) if chosen is None else measured_set(chosen)
     print(f"| function | ours | XLA (JAX {jax.__version__}) | ratio |\n|---|---|---|---|")
     ratios: list[float] = []
     for name in names:

@@ -80,10 +80,15 @@ def from_torch(
         return _read_by_aten(exported), exported
 
     try:
-        if program is None or (is_static and _is_miswritten(program.exported_program)):
+        is_wrong = program is not None and _is_miswritten(program.exported_program)
+        if is_wrong and not is_static:
+            raise FuseError(
+                "PyTorch writes 'scatter_reduce' with 'mean' as ONNX of another meaning",
+                hint="leave 'dynamic_shapes' out, or divide the sums by the counts",
+            )
+        if program is None or is_wrong:
             made, exported = by_aten()
         else:
-            _check_written(program.exported_program)
             exported = program.exported_program
             try:
                 made = _read_by_onnx(program, name, dynamic_shapes)
@@ -113,19 +118,6 @@ def _is_miswritten(exported: Any) -> bool:
     """Whether PyTorch writes another meaning as ONNX: the mean of what is scattered becomes the last of it."""
     calls = [node for node in exported.graph.nodes if str(node.target) == "aten.scatter_reduce.two"]
     return any("mean" in (*node.args, *node.kwargs.values()) for node in calls)
-
-
-def _check_written(exported: Any) -> None:
-    """See that what PyTorch has written as ONNX means the same.
-
-    Raises:
-        FuseError: It does not.
-    """
-    if _is_miswritten(exported):
-        raise FuseError(
-            "PyTorch writes 'scatter_reduce' with 'mean' as ONNX of another meaning",
-            hint="leave 'dynamic_shapes' out, or divide the sums by the counts",
-        )
 
 
 def _read_by_onnx(program: Any, name: str, dynamic_shapes: Any) -> ModuleOp:

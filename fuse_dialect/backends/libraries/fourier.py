@@ -19,7 +19,7 @@ from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.single_ops import single_op
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.dialect.ops.fourier import FftOp, IrfftOp, RfftOp
+from fuse_dialect.dialect.ops.fourier import FftOp, IrfftOp, RfftOp, joined
 from fuse_dialect.dialect.ops.sequences import DftOp
 from fuse_dialect.dialect.types import element_dtype
 
@@ -139,31 +139,11 @@ def _pairs_transformed(op: DftOp, arguments: Sequence[Array]) -> list[Array]:
     inverse, onesided = bool(op.inverse.value.data), bool(op.onesided.value.data)
     numbers = x[..., 0] if x.shape[-1] == 1 else _as_complex(x)
     numbers = _of_length(numbers, axis, length // 2 + 1 if inverse and onesided else length)
+    library = transforms()
     if inverse and onesided:
-        return [np.ascontiguousarray(transforms().real(numbers, (axis,), length))[..., None]]
-    if onesided:
-        found = transforms().half(numbers, (axis,))
-    elif numbers.dtype.kind == "f":
-        found = _of_reals(numbers, axis, inverse=inverse)
-    else:
-        found = transforms().complex(numbers, (axis,), inverse=inverse)
+        return [np.ascontiguousarray(library.real(numbers, (axis,), length))[..., None]]
+    found = library.half(numbers, (axis,)) if onesided else library.complex(numbers, (axis,), inverse=inverse)
     return [np.ascontiguousarray(found).view(x.dtype).reshape(*found.shape, 2)]
-
-
-def _of_reals(x: Array, axis: int, *, inverse: bool) -> Array:
-    """The transform of real numbers: the half that a library computes, and its mirror image.
-
-    What is real for any such numbers is so to the last bit.
-    """
-    points, half = x.shape[axis], transforms().half(x, (axis,))
-    front, count = (slice(None),) * axis, half.shape[axis]
-    found = np.empty(x.shape, half.dtype)
-    found[(*front, slice(count))] = half
-    found[(*front, slice(count, None))] = np.conj(half[(*front, slice(points - count, 0, -1))])
-    if inverse:
-        np.conj(found, out=found)
-        found.view(x.dtype)[...] /= points  # part by part: a quotient of complex numbers has nans in both
-    return found
 
 
 def _as_complex(x: Array) -> Array:
@@ -187,9 +167,7 @@ def _numbers(arguments: Sequence[Array], operands: Sequence[int]) -> Array:
 
 
 def _joined(real: Array, imag: Array) -> Array:
-    numbers = _MEMORY.empty(real.shape, _complex_of(real.dtype))
-    numbers.real, numbers.imag = real, imag
-    return numbers
+    return joined(real, imag, empty=_MEMORY.empty)
 
 
 def _complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -5,8 +5,8 @@ has the pairs that ONNX has.
 """
 
 from abc import ABC
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -17,7 +17,15 @@ from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, integers, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import product, require_positive, require_wide_float, unify, unify_shapes
-from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_count, normalize_axis, require_same_element, with_shape
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    Shape,
+    Tensor,
+    element_count,
+    normalize_axis,
+    require_same_element,
+    with_shape,
+)
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -172,8 +180,14 @@ class IrfftOp(TransformOp):
         return self.transform_flops(self.result.type)
 
 
-def joined(real: Array, imag: Array) -> Array:
-    """Complex numbers of real and imaginary parts, none of which a product changes."""
-    values = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
+def joined(real: Array, imag: Array, *, empty: Callable[[Shape, "np.dtype[Any]"], Array] = np.empty) -> Array:
+    """Complex numbers of real and imaginary parts, none of which a product changes.
+
+    Args:
+        real: One part.
+        imag: The other.
+        empty: What makes their memory.
+    """
+    values = empty(real.shape, np.result_type(real.dtype, np.complex64))
     values.real, values.imag = real, imag
     return values

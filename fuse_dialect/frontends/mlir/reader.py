@@ -322,10 +322,9 @@ class FuseParser(LocationParser, DenseLiteralParser):
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)
-        hint = unnumbered(name)
         for value in values:
-            if value.name_hint is not None and value.name_hint != hint:
-                value.name_hint = hint
+            if (hint := value.name_hint) is not None and hint[-1].isdigit():
+                value.name_hint = unnumbered(hint)
         self._first_uses.pop(name, None)
 
     def parse_optional_type(self) -> TypeAttribute | None:

@@ -75,34 +75,43 @@ def _last_axis(x: SSAValue, kind: str, points: int) -> Sequence[SSAValue]:
 
 
 def _along(values: Parts, axis: int, points: int, *, is_inverse: bool) -> Parts:
-    """The transform of any axis, by matrices on its left.
-
-    Cosines are the same at `k` and at `points - k`, sines change their sign: so products with half of the points, which
-    are folded, give half of the waves, and these the others. That is a quarter of the arithmetic.
-    """
+    """The transform of any axis, by matrices on its left."""
     sizes = static_shape(values[0])
     view = [math.prod(sizes[:axis]), points, math.prod(sizes[axis + 1 :])]
     given = [reshape(part, view) for part in values[: 1 if is_zero(values[1]) else 2]]
-    angles, scale = _angles(points, points, points), 1 / points if is_inverse else 1
-    if points < LEAST_FOLDED:
-        matrix = _real_form(-angles if not is_inverse else angles)[:, : points * len(given)] * scale
-        both = result(BatchMatmulOp(_constant(matrix, values[0]), _beside(given, 1)))
-        real, imaginary = (reshape(_cut(both, 1, begin, begin + points), sizes) for begin in (0, points))
-        return real, imaginary
+    angles, scale = _angles(points, points, points), 1 / points if is_inverse else 1.0
+    transform = _by_halves if points >= LEAST_FOLDED else _by_one_matrix
+    real, imaginary = transform(given, angles if is_inverse else -angles, scale)
+    return reshape(real, sizes), reshape(imaginary, sizes)
+
+
+def _by_one_matrix(given: Sequence[SSAValue], angles: Array, scale: float) -> Parts:
+    points = len(angles)
+    matrix = _real_form(angles)[:, : points * len(given)] * scale
+    both = result(BatchMatmulOp(_constant(matrix, given[0]), _beside(given, 1)))
+    return _cut(both, 1, 0, points), _cut(both, 1, points, 2 * points)
+
+
+def _by_halves(given: Sequence[SSAValue], angles: Array, scale: float) -> Parts:
+    """The transform of axis 1, a quarter of the arithmetic of one matrix.
+
+    Cosines are the same at `k` and at `points - k`, sines change their sign: so products with half of the points, which
+    are folded, give half of the waves, and these the others.
+    """
+    points, columns = len(angles), static_shape(given[0])[2]
     pairs, alone = (points - 1) // 2, points // 2 + 1  # points with another one, and those with or without
     even, odd = zip(*(_folded(part, pairs) for part in given), strict=True)
-    cosines = _constant(np.cos(angles[:alone, :alone]) * scale, values[0])
-    sines = _constant(np.sin(angles[1 : pairs + 1, 1 : pairs + 1]) * (scale if is_inverse else -scale), values[0])
-    by_cosines = result(BatchMatmulOp(cosines, _beside(even, 2)))
-    by_sines = result(BatchMatmulOp(sines, _beside(odd, 2)))
-    columns = view[2]
-    first = [_cut(by_cosines, 2, begin, begin + columns) for begin in range(0, columns * len(given), columns)]
-    turned = [_cut(by_sines, 2, begin, begin + columns) for begin in range(0, columns * len(given), columns)]
+
+    def waves(matrix: Array, parts: Sequence[SSAValue]) -> list[SSAValue]:
+        made = result(BatchMatmulOp(_constant(matrix * scale, given[0]), _beside(parts, 2)))
+        return [_cut(made, 2, begin, begin + columns) for begin in range(0, columns * len(parts), columns)]
+
+    by_cosines = waves(np.cos(angles[:alone, :alone]), even)
+    by_sines = waves(np.sin(angles[1 : pairs + 1, 1 : pairs + 1]), odd)
     if len(given) == 1:
-        real, imaginary = _unfolded(first[0], None, points, 1), _unfolded(None, turned[0], points, 1)
-    else:
-        real, imaginary = _unfolded(first[0], turned[1], points, -1), _unfolded(first[1], turned[0], points, 1)
-    return reshape(real, sizes), reshape(imaginary, sizes)
+        return _unfolded(by_cosines[0], None, points), _unfolded(None, by_sines[0], points)
+    real = _unfolded(by_cosines[0], by_sines[1], points, sign=-1)
+    return real, _unfolded(by_cosines[1], by_sines[0], points)
 
 
 def _folded(x: SSAValue, pairs: int) -> tuple[SSAValue, SSAValue]:
@@ -114,7 +123,7 @@ def _folded(x: SSAValue, pairs: int) -> tuple[SSAValue, SSAValue]:
     return _beside([_cut(x, 1, 0, 1), total(front, back), *middle], 1), difference(front, back)
 
 
-def _unfolded(even: SSAValue | None, odd: SSAValue | None, points: int, sign: int) -> SSAValue:
+def _unfolded(even: SSAValue | None, odd: SSAValue | None, points: int, sign: int = 1) -> SSAValue:
     """All waves, of those that are the same at both ends, and those that change their sign, times one for all."""
     pairs, middle = (points - 1) // 2, points % 2 == 0
     if even is None:

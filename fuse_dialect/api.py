@@ -338,7 +338,7 @@ def hardware_report(module: "ModuleOp", *, template: str = "", entry: str = "mai
     Args:
         module: The module; it is not changed.
         template: Path of the template's file, if it is neither in the module nor one of the package.
-        entry: Name of the function.
+        entry: Name of the function; where there is no `main`, the only public function.
 
     Raises:
         FuseError: The template cannot be read, or there is no such function.
@@ -403,7 +403,7 @@ def run(
         inputs: Arrays in the order of the function's arguments, or one mapping from argument names to arrays: names in
             the model that the module comes from, or in the IR. Each has exactly the element type and a shape of its
             argument.
-        entry: Name of the function.
+        entry: Name of the function; where there is no `main`, the only public function.
         max_ops: Most ops that loops and calls run, over and above one run of everything: each iteration of a loop but
             the first counts the ops in its body.
         max_value_bytes: Most bytes of a value that the run makes.
@@ -499,7 +499,7 @@ def compile(
         source: A path as `read` takes it, or a module, which is not changed.
         backend: `llvm` for machine code, which needs the extra `native`; `numpy`; or a backend of your own.
         threads: Most threads that one call uses.
-        entry: Name of the function.
+        entry: Name of the function; where there is no `main`, the only public function.
         cache: Keep machine code on disk, and use what is there.
         weights: A safetensors file that belongs to a path, see `read`.
         max_ops: Most ops that loops run in one call, over and above one run of everything, as `run` counts.

@@ -40,7 +40,7 @@ class CompileOptions(BackendSettings):
     threads: int = 1
     """Most threads that a call uses; more than there are processors are not used, with a `RuntimeWarning`."""
     entry: str = "main"
-    """Name of the function."""
+    """Name of the function; where there is no `main`, the only public function."""
     layout: Layout | None = None
     """Of images while the function runs; by default that which the backend is fastest on."""
     limits: Limits = field(default_factory=Limits)

@@ -12,11 +12,12 @@ from typing import IO, Any
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.exceptions import InterpretationError, PassFailedException
 from xdsl.utils.target import Target
 
 from fuse_dialect.hardware.estimate import HardwareEstimate, Work, estimate, total_cycles
 from fuse_dialect.hardware.template_file import find_template, known_templates
+from fuse_dialect.interpreters.entry import function_named
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,10 @@ def estimate_of(module: ModuleOp, ctx: Context, template: str = "", entry: str =
         given = find_template(template, module, ctx)
         templates[given.name] = given
     try:
-        return estimate(module, templates.get, entry)
-    except KeyError as error:
+        name = function_named(module, entry).sym_name.data
+    except InterpretationError as error:
         raise PassFailedException(f"the module has no function '@{entry}' with a body") from error
+    return estimate(module, templates.get, name)
 
 
 def report_object(found: HardwareEstimate) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from fuse_dialect.dialect.size_names import contradiction, size_names
 from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name, listed
 from fuse_dialect.interpreters.values import EvaluationError, mismatch
 
+DEFAULT_ENTRY = "main"
+"""The function that runs where a user names none."""
 MODEL_NAME = "onnx.name"
 """Attribute of an argument or a result that gives its name in the model it comes from."""
 
@@ -27,14 +29,16 @@ def functions_of(module: ModuleOp) -> dict[str, func.FuncOp]:
 
 
 def function_named(module: ModuleOp, name: str) -> func.FuncOp:
-    """The function of a name.
+    """The function of a name; for `main`, which is asked for by default, the only public function if none is called so.
 
     Raises:
-        InterpretationError: No function has this name, or it has no body to run.
+        InterpretationError: There is no such function, or it has no body to run.
     """
     functions = functions_of(module)
+    public = [own for own, op in functions.items() if op.sym_visibility is None]
+    if name not in functions and name == DEFAULT_ENTRY and len(public) == 1:
+        (name,) = public
     if name not in functions:
-        public = [name for name, op in functions.items() if op.sym_visibility is None]
         raise InterpretationError(f"no function '{name}' in the module; there are {listed(public)}")
     check_has_body(functions[name])
     return functions[name]

@@ -94,7 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-f", "--frontend", choices=["mlir", "onnx"], help="format of MODULE, if not by its extension (- is MLIR)"
     )
-    parser.add_argument("--entry", default="main", metavar="NAME", help="the function to run (default: %(default)s)")
+    parser.add_argument(
+        "--entry", default="main", metavar="NAME", help="the function to run (default: main, or the only public one)"
+    )
     parser.add_argument(
         "--weights", metavar="FILE", help="a safetensors file with the elements of dense_resource constants"
     )

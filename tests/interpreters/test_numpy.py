@@ -52,6 +52,16 @@ def module_of(ops: Sequence[Operation], arguments: Sequence[SSAValue], results: 
     return ModuleOp([function])
 
 
+def test_the_only_public_function_runs_where_none_is_called_main() -> None:
+    text = CHAIN.replace("@main", "@forward")
+    results = run_module(parse_mlir(text), [X])
+    np.testing.assert_array_equal(results[0], exp(exp(X)))
+    with pytest.raises(InterpretationError, match="no function 'back' in the module; there are 'forward'"):
+        run_module(parse_mlir(text), [X], "back")
+    with pytest.raises(InterpretationError, match="no function 'main' in the module; there are 'forward', 'twice'"):
+        run_module(parse_mlir(text.replace("private ", "")), [X])
+
+
 def test_run_module_runs_calls_and_constants() -> None:
     results = run_module(parse_mlir(CHAIN), [X])
     np.testing.assert_array_equal(results[0], exp(exp(X)))

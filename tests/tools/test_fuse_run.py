@@ -317,7 +317,10 @@ def test_bad_inputs_are_diagnosed(folder: Folder, module: str, inputs: Callable[
     [
         ("func.func @main() {", "error: "),
         ("\x00\xff", "error: "),
-        ("func.func @other() { func.return }", "m.mlir: error: no function 'main' in the module; there are 'other'"),
+        (
+            "func.func @f() { func.return }\nfunc.func @g() { func.return }",
+            "m.mlir: error: no function 'main' in the module; there are 'f', 'g'",
+        ),
         (
             "func.func @main() {\n  %x = memref.alloc() : memref<4xf32>\n  func.return\n}",
             "m.mlir:2:8: error: 'memref.alloc' op has no meaning in the NumPy interpreter",

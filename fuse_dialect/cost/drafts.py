@@ -70,13 +70,6 @@ class Drafts:
         """What the kernel of both would take."""
         return self.prices.seconds_joined(first, second, join)
 
-    def arrays_joined(self, first: Draft, second: Draft, join: Join) -> int:
-        """How many values the kernel of both would read and store."""
-        one, other = first.form, second.form
-        inside = 0 if join.are_siblings else len(one.gives & other.reads.keys())
-        outside = len(one.reads.keys() - other.reads.keys())
-        return len(other.reads) - inside + outside + len(other.gives) + len(join.kept)
-
     def joined(self, first: Draft, second: Draft, join: Join) -> Draft:
         """The kernel of both."""
         values = self.graph.facts.values

@@ -6,7 +6,11 @@
    then two kernels stay apart that might be one.
 
 So what a change touches is judged anew, and nothing else.
+
+4. What a kernel may hold is asked before the law is: that is cheaper, and refuses most where values have many readers.
 """
+
+from collections.abc import Collection, Sequence
 
 from fuse_dialect.cost.changes import Change, Judged
 from fuse_dialect.cost.draft import Draft
@@ -21,6 +25,8 @@ MOST_READERS = 8
 """Kernels in which a producer may be computed again."""
 _ALL = -1
 """All readers of a step, where one of them may be named."""
+LIMITS = (Reason.MAX_DEPTH, Reason.TOO_MANY_STREAMS, Reason.MAX_ARGS)
+"""What `_beyond` says."""
 
 
 class Judgements:
@@ -81,6 +87,12 @@ class Judgements:
             self._cycles[first, second] = self._steps.drafts[first], self._steps.drafts[second]
         return Reason.WOULD_CLOSE_CYCLE
 
+    def reason(self, first: int, second: int, limit: Reason) -> Reason:
+        """Why a reader is apart from a producer: what the law says goes before a limit, which was asked first (4)."""
+        drafts = self._steps.drafts
+        join = self._maker.fused(drafts[first], drafts[second], self._steps.kept(first, second))
+        return join if isinstance(join, Reason) else limit
+
     def closes_cycle(self, first: int, second: int) -> bool:
         """Whether a search has said so, and neither has changed since (3)."""
         known, drafts = self._cycles.get((first, second)), self._steps.drafts
@@ -95,7 +107,7 @@ class Judgements:
                 self._known.pop(producer, None)
 
     def _into_readers(self, step: int) -> Judged | Reason:
-        drafts, maker = self._steps.drafts, self._maker
+        drafts = self._steps.drafts
         draft, readers = drafts[step], self._steps.readers_of(step)
         if not readers or draft.escapes:
             return Reason.VALUE_ESCAPES
@@ -107,15 +119,17 @@ class Judgements:
             other = drafts.get(reader)
             if other is None:
                 return Reason.UNKNOWN_LOOPS
-            join = maker.fused(draft, other, ())
+            join = self._fused(draft, other, ())
             if isinstance(join, Reason):
                 return join
-            if (refused := self._beyond(draft, other, join)) is not None:
-                return refused
             apart += other.price.seconds
-            together += maker.seconds_joined(draft, other, join)
+            together += self._maker.seconds_joined(draft, other, join)
             joins.append((reader, join))
         return Judged(apart, together, tuple(joins))
+
+    def _fused(self, producer: Draft, consumer: Draft, kept: Sequence[int]) -> Join | Reason:
+        """A producer and one that reads it as one kernel, or why they are none."""
+        return self._beyond(producer, consumer, kept) or self._maker.fused(producer, consumer, kept)  # (4)
 
     def _refused_copies(self, draft: Draft, readers: list[int]) -> Reason | None:
         """Why a kernel is not computed in several readers."""
@@ -133,36 +147,45 @@ class Judgements:
         kept = self._steps.kept(first, second)
         if kept and not self._options.multi_output:
             return Reason.SWITCHED_OFF
-        join = self._maker.fused(producer, consumer, kept)
-        return join if isinstance(join, Reason) else self._of_pair(producer, consumer, second, join)
+        return self._of_pair(producer, consumer, second, self._fused(producer, consumer, kept))
 
     def _of_siblings(self, one: Draft, other: Draft, second: int) -> Judged | Reason:
         if not self._options.horizontal:
             return Reason.SWITCHED_OFF
         if not one.form.gives.isdisjoint(other.form.reads) or not other.form.gives.isdisjoint(one.form.reads):
             return Reason.WOULD_CLOSE_CYCLE
-        join = self._maker.siblings(one, other)
-        return join if isinstance(join, Reason) else self._of_pair(one, other, second, join)
+        join = self._beyond(one, other, one.form.gives, are_siblings=True) or self._maker.siblings(one, other)  # (4)
+        return self._of_pair(one, other, second, join)
 
-    def _of_pair(self, one: Draft, other: Draft, second: int, join: Join) -> Judged | Reason:
-        refused = self._beyond(one, other, join)
-        if refused is not None:
-            return refused
+    def _of_pair(self, one: Draft, other: Draft, second: int, join: Join | Reason) -> Judged | Reason:
+        if isinstance(join, Reason):
+            return join
         apart = one.price.seconds + other.price.seconds
         return Judged(apart, self._maker.seconds_joined(one, other, join), ((second, join),))
 
-    def _beyond(self, first: Draft, second: Draft, join: Join) -> Reason | None:
-        """Which limit the kernel of both would exceed."""
+    def _beyond(
+        self, first: Draft, second: Draft, kept: Collection[int], *, are_siblings: bool = False
+    ) -> Reason | None:
+        """Which limit the kernel of both would exceed.
+
+        Args:
+            first: One of them; a producer, if they are no siblings.
+            second: The other one.
+            kept: What is stored of the first.
+            are_siblings: Whether none depends on the other.
+        """
         one, other = first.form, second.form
         if len(first.members) + len(second.members) > self._max_depth:
             return Reason.MAX_DEPTH
-        arrays = len(one.reads) + len(other.reads) + len(other.gives) + len(join.kept)
-        if arrays > self._streams and self._maker.arrays_joined(first, second, join) > self._streams:
-            return Reason.TOO_MANY_STREAMS
+        arrays = len(one.reads) + len(other.reads) + len(other.gives) + len(kept)
+        if arrays > self._streams:
+            inside = 0 if are_siblings else len(one.gives & other.reads.keys())
+            if arrays - inside - len(one.reads.keys() & other.reads.keys()) > self._streams:
+                return Reason.TOO_MANY_STREAMS
         if most := self._options.max_function_args:
             read = {*one.reads, *(value for value in other.reads if value not in one.gives)}
             # A size that is known only at run time is passed, too.
-            passed = (self._values[value].shape for value in (*read, *join.kept, *other.gives))
+            passed = (self._values[value].shape for value in (*read, *kept, *other.gives))
             if sum(1 + sum(isinstance(size, str) for size in shape) for shape in passed) > most:
                 return Reason.MAX_ARGS
         return None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from fuse_dialect.cost.changes import Change, Judged
 from fuse_dialect.cost.draft import Draft
-from fuse_dialect.cost.judgements import Judgements
+from fuse_dialect.cost.judgements import LIMITS, Judgements
 from fuse_dialect.cost.steps import Steps
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
@@ -58,15 +58,22 @@ class Story:
             if decision.reason is not Reason.NOT_FASTER or node not in step_of:
                 continue
             step = step_of[node]
-            attempts = (self._attempt(node, step, each, is_limited) for each in self._steps.readers_of(step))
+            readers = self._steps.readers_of(step)
+            closest = _closest((each, self._attempt(node, step, each, is_limited)) for each in readers)
+            if closest is None:
+                decisions[node] = decision._replace(reason=Reason.UNKNOWN_LOOPS)
+                continue
+            decisions[node] = self._explained(step, *closest)
             if self._options.attempts is not None:
-                told = list(attempts)
-                for attempt in told:
-                    self._options.attempts(attempt)
-                attempts = iter(told)
-            closest = _closest(attempts)
-            decisions[node] = decision._replace(reason=Reason.UNKNOWN_LOOPS) if closest is None else closest
+                for each in readers:
+                    self._options.attempts(self._explained(step, each, self._attempt(node, step, each, is_limited)))
         return decisions
+
+    def _explained(self, step: int, reader: int, attempt: FusionDecision) -> FusionDecision:
+        """An attempt with what the law says, where a limit was asked first."""
+        if attempt.reason not in LIMITS:
+            return attempt
+        return attempt._replace(reason=self._judgements.reason(step, reader, attempt.reason))
 
     def _attempt(self, node: int, step: int, reader: int, is_limited: bool) -> FusionDecision:
         """What a reader has against a kernel at the end, as a decision on a node of the kernel."""
@@ -82,11 +89,11 @@ class Story:
         return FusionDecision(Reason.NOT_FASTER, node, sink, apart=judged.apart, together=judged.together)
 
 
-def _closest(attempts: Iterator[FusionDecision]) -> FusionDecision | None:
-    """The first that would be allowed, and only takes longer; else the first of all."""
+def _closest(attempts: Iterator[tuple[int, FusionDecision]]) -> tuple[int, FusionDecision] | None:
+    """The first reader that would be allowed, and only takes longer, with its attempt; else the first of all."""
     first = None
-    for attempt in attempts:
+    for reader, attempt in attempts:
         if attempt.apart is not None:
-            return attempt
-        first = attempt if first is None else first
+            return reader, attempt
+        first = (reader, attempt) if first is None else first
     return first

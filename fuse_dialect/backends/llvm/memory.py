@@ -2,8 +2,8 @@
 
 1. The point gives values for the axes of the stage; along the vector axis it is that of lane 0, and the lanes are the
    next ones.
-2. A read is a vector load if the vector axis has stride 1, one element for all lanes if it has stride 0, else a gather;
-   so where a computed index differs from lane to lane.
+2. A read is a vector load if the vector axis has stride 1, one element for all lanes if it has stride 0, a few loads if
+   the stride is small or -1 (`strided_loads`), else a gather; so where a computed index differs from lane to lane.
 3. An element whose guards fail is not touched. Lanes that the mask leaves out are neither read nor written.
 4. Where a guard is the same for all lanes, a branch goes around the load: a masked load of no lanes still takes
    hundreds of cycles if its address lies in no page, as that of a window above its image may.
@@ -18,6 +18,7 @@ from fuse_dialect.backends.llvm.combining import combine
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type, to_memory
 from fuse_dialect.backends.llvm.kernel import Frame, Point
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_body
+from fuse_dialect.backends.llvm.strided_loads import strided_load
 from fuse_dialect.counts import product
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.indices import Guard, Index
@@ -90,8 +91,12 @@ class Reader:
         mask = self._both(different)
 
         def load() -> Sequence[Value]:
-            if self._is_side_by_side(place) and not any(values[index].type.lanes for index, _, _ in place.computed):
-                return [f.load(type, start) if mask is None else f.masked_load(type, start, mask, fill)]
+            stride = None if at.vector is None else place.stride(at.vector)
+            if stride is not None and not any(values[index].type.lanes for index, _, _ in place.computed):
+                if stride == 1:
+                    return [f.load(type, start) if mask is None else f.masked_load(type, start, mask, fill)]
+                if (strided := strided_load(f, type, start, stride, mask, fill)) is not None:
+                    return [strided]
             steps = offsets if offsets is not None else constant(I64.wide(at.lanes), 0)
             lanes = mask if mask is not None else constant(Type("i1", at.lanes), 1)
             return [f.gather(type, f.offset(start, steps, type.scalar), lanes, fill)]

@@ -34,7 +34,7 @@ def strided_load(f: Function, type: Type, start: Value, stride: int, mask: Value
         `None` where a gather is as quick.
     """
     lanes, apart, last = type.lanes, abs(stride), type.lanes - 1
-    if not 0 < apart <= MOST_APART or (mask is not None and apart > 1 and type.bits < MASKED_BITS):
+    if not 0 < apart <= MOST_APART or not last or (mask is not None and apart > 1 and type.bits < MASKED_BITS):
         return None
     low = start if stride > 0 else f.offset(start, f.i64(stride * last), type.scalar)  # (2)
     places = [lane * apart for lane in range(lanes)]

@@ -41,6 +41,7 @@ OWN_NAMES = Universe(
         "fold-constants": _lazy("fuse_dialect.transforms.fold_constants:FoldConstantsPass"),
         "fold-scale-axis": _lazy("fuse_dialect.transforms.fold_scale_axis:FoldScaleAxisPass"),
         "fold-transposes": _lazy("fuse_dialect.transforms.fold_transposes:FoldTransposesPass"),
+        "bubble-up-slices": _lazy("fuse_dialect.transforms.bubble_up_slices:BubbleUpSlicesPass"),
         "drop-padded-taps": _lazy("fuse_dialect.transforms.drop_padded_taps:DropPaddedTapsPass"),
         "eliminate-common-subexpr": _lazy(
             "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"

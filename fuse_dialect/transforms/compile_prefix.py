@@ -15,7 +15,8 @@
 7. `expand-transposed-convolutions` makes convolutions of transposed ones, `expand-deformable-convolutions` sampled
    images and products of deformable ones, `expand-einsum` matrix products of einsums, `expand-depthwise` depthwise
    convolutions without a multiplier of those with one;
-8. `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
+8. `bubble-up-slices` computes no more of products, reductions and normalized lines than is read of them;
+   `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
 9. `prove-indices` marks indices that cannot be out of range;
 10. `eliminate-common-subexpr` merges what frontends wrote twice; with `fold-transposes` products read transposed
     operands as they lie;
@@ -37,6 +38,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect.machines.machine import Machine
+from fuse_dialect.transforms.bubble_up_slices import BubbleUpSlicesPass
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 from fuse_dialect.transforms.drop_padded_taps import DropPaddedTapsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
@@ -82,6 +84,7 @@ def compile_prefix(
         ExpandDeformableConvolutionsPass(),
         ExpandEinsumPass(),
         ExpandDepthwisePass(),
+        BubbleUpSlicesPass(),
         FoldConstantsPass(),
         DropPaddedTapsPass(),
         ProveIndicesPass(),

@@ -11,7 +11,8 @@
 3. Without gradients, parameters and buffers are constants of the program, which kernels read in the order that they
    like. A parameter that has changed since, in place or by `load_state_dict`, is found before each call. Then they
    become arguments, for good. What is written through `.data` PyTorch does not count: a sample of elements tells.
-4. Sizes that PyTorch traces as symbols are settled at the call: one program for each list of sizes.
+4. Results that show an argument or another result are views, which PyTorch makes (`views.py`).
+5. Sizes that PyTorch traces as symbols are settled at the call: one program for each list of sizes.
 """
 
 # PyTorch is no dependency of the checks.
@@ -19,7 +20,7 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
@@ -50,12 +51,15 @@ from fuse_dialect.pytorch.graphs import (
     ref_of,
     tensor_of,
 )
+from fuse_dialect.pytorch.views import leave_views
 
 LOG = logging.getLogger(f"fuse_dialect.{PYTORCH}")
 MOST_SIZES = 16
 """Lists of sizes that have a program at a time, for graphs of open sizes."""
 SAMPLES = 16
 """Elements of a parameter that are compared before each call."""
+_VIEW = "a view"
+"""Why PyTorch runs what it runs everywhere; nobody is told."""
 _told = set[str]()
 """Operators that the log has named."""
 
@@ -63,7 +67,7 @@ _told = set[str]()
 class Readable(OperatorSupportBase):
     """Says of each node whether a program can have it."""
 
-    def __init__(self, module: fx.GraphModule):
+    def __init__(self, module: fx.GraphModule, views: Collection[str] = ()):
         self._metas = dict[Ref, TensorMeta]()
         self.reasons = dict[str, str]()
         for node in module.graph.nodes:
@@ -73,7 +77,9 @@ class Readable(OperatorSupportBase):
                 if (meta := meta_of(each)) is not None:
                     self._metas[Ref(node.name, index)] = meta
         for node in module.graph.nodes:
-            if is_call(node) and (reason := self._why_not(node)) is not None:
+            if node.name in views:
+                self.reasons[node.name] = _VIEW
+            elif is_call(node) and (reason := self._why_not(node)) is not None:
                 self.reasons[node.name] = reason
 
     def _why_not(self, node: fx.Node) -> str | None:
@@ -92,7 +98,8 @@ class Readable(OperatorSupportBase):
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: fx.Node) -> bool:
         """Whether the node goes into a program. A field of results goes where they are."""
         source = node if node.op != "call_function" or is_call(node) else cast(fx.Node, node.args[0])
-        return source.op == "call_function" and source.name not in self.reasons and not is_number(node)
+        left = node.name in self.reasons or source.name in self.reasons
+        return source.op == "call_function" and not left and not is_number(node)
 
 
 class _Part:
@@ -167,10 +174,10 @@ def _bytes_of(samples: Sequence[Any]) -> bytes:
 
 def _compiled(module: fx.GraphModule, options: Mapping[str, Any], fixed: Sequence[int]) -> Callable[..., Any]:
     """What computes a graph of static sizes."""
-    readable = Readable(module)
-    calls = [node for node in module.graph.nodes if is_call(node)]
+    readable = Readable(module, leave_views(module))
+    calls = [node for node in module.graph.nodes if is_call(node) and not is_number(node)]
     left = [node for node in calls if node.name in readable.reasons and is_read(node)]
-    _tell(left, readable.reasons)
+    _tell([node for node in left if readable.reasons[node.name] != _VIEW], readable.reasons)
     if not left and calls:
         LOG.info("a graph of %d operators is one program", len(calls))
         return _Part(module, options, fixed)

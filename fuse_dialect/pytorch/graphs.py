@@ -18,6 +18,8 @@ from fuse_dialect.dialect.types import element_dtype
 from fuse_dialect.frontends.aten.graph import Argument, AtenGraph, Call, Ref, TensorMeta
 from fuse_dialect.frontends.torch_stacks import user_line
 
+_FACTORS_KEPT = frozenset(("aten._linalg_det.default", "aten._linalg_slogdet.default"))
+"""Operators that give factors to their gradient: those of the transpose where PyTorch sees a contiguous matrix."""
 _NO_ARGUMENTS = frozenset(("device", "layout", "pin_memory", "memory_format", "non_blocking", "generator"))
 """Arguments by name that say how a tensor is stored, not what it is."""
 
@@ -118,12 +120,20 @@ def _argument(value: Any) -> Argument:
             return value
 
 
+def _lies_in_rows(node: fx.Node) -> bool:
+    """Whether a matrix is contiguous as PyTorch sees it."""
+    value = node.meta.get("val")
+    return not isinstance(value, torch.Tensor) or value.is_contiguous()
+
+
 def call_of(node: fx.Node) -> Call:
     """A call of an ATen operator."""
     kwargs = {name: _argument(value) for name, value in node.kwargs.items() if name not in _NO_ARGUMENTS}
     target, args = str(node.target), tuple(_argument(value) for value in node.args)
     if target == "aten.as_strided.default" and _is_same_view(node):
         target, args, kwargs = "aten.alias.default", args[:1], {}
+    if target in _FACTORS_KEPT and not _lies_in_rows(cast(fx.Node, node.args[0])):
+        kwargs = {**kwargs, "of_transpose": False}
     return Call(node.name, target, args, kwargs, _metas(node), _path(node), _line(node))
 
 

@@ -40,3 +40,33 @@ def test_matrices_that_fail_are_errors_as_in_pytorch(function) -> None:
     torch._dynamo.reset()
     with pytest.raises(RuntimeError, match=r"could not be completed|singular"):
         torch.compile(function, backend="fuse_dialect")(torch.zeros(3, 3))
+
+
+WITH_GRADIENTS = {
+    "det": lambda a, b: torch.linalg.det(a),
+    "det of a transpose": lambda a, b: torch.linalg.det(a.mT),
+    "slogdet": lambda a, b: torch.linalg.slogdet(a)[1],
+    "slogdet of a transpose": lambda a, b: torch.linalg.slogdet(a.mT)[1],
+    "solve": lambda a, b: torch.linalg.solve(a, b),
+    "solve with a transpose": lambda a, b: torch.linalg.solve(a.mT, b),
+    "solve from the right": lambda a, b: torch.linalg.solve(a, b.mT, left=False),
+    "inv": lambda a, b: torch.linalg.inv(a),
+    "lu_solve": lambda a, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b),
+}
+
+
+@pytest.mark.parametrize("name", WITH_GRADIENTS)
+def test_gradients_that_read_factors_are_those_of_pytorch(name: str) -> None:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    function = WITH_GRADIENTS[name]
+    matrices, columns = torch.rand(2, 4, 4) + torch.eye(4), torch.rand(2, 4, 3)
+
+    def gradient(call, dtype):
+        a = matrices.to(dtype, copy=True).requires_grad_()
+        result = call(a, columns.to(dtype))
+        (result * torch.linspace(0.5, 1, result.numel(), dtype=dtype).reshape(result.shape)).sum().backward()
+        return a.grad.double().numpy()
+
+    found = gradient(torch.compile(function, backend="fuse_dialect"), torch.float32)
+    np.testing.assert_allclose(found, gradient(function, torch.float64), rtol=1e-3, atol=1e-4)

@@ -1,5 +1,8 @@
 """Linear algebra of real matrices.
 
+Determinants give the factors that they have used to their gradients, which are PyTorch's and know of which matrix these
+are: of the transpose where the matrix is contiguous, since LAPACK wants columns. `of_transpose` says it.
+
 What PyTorch says of failure is `info`, which it raises an error for: here it is 1 for a matrix whose results are nans,
 where PyTorch has the place at which LAPACK gave up.
 
@@ -91,6 +94,11 @@ def _sign(pivots: SSAValue, like: SSAValue) -> SSAValue:
     return made(b.MultiplyOp(cast_to(signs, tensor(like).element_type), scalar(like, 1)))
 
 
+def _kept_factors(a: SSAValue, *, of_transpose: bool) -> f.LuOp:
+    """The LU decomposition that a gradient reads."""
+    return f.LuOp(_turned(a) if of_transpose else a)
+
+
 def _solved(a: SSAValue, right: SSAValue) -> SSAValue:
     """The solution, with batches that broadcast."""
     batch = np.broadcast_shapes(shape(a)[:-2], shape(right)[:-2])
@@ -119,17 +127,17 @@ def inverse(want: Want, self: SSAValue, *, check_errors: bool = False) -> Sequen
 
 
 @RULES.of("aten._linalg_det.default")
-def determinant(want: Want, self: SSAValue) -> Sequence[SSAValue]:
+def determinant(want: Want, self: SSAValue, *, of_transpose: bool = True) -> Sequence[SSAValue]:
     """`linalg.det`."""
-    lu = f.LuOp(self)
+    lu = _kept_factors(self, of_transpose=of_transpose)
     product = made(r.ProdOp(_diagonal(lu.factors), axes=[len(shape(self)) - 2]))
     return [made(b.MultiplyOp(product, _sign(lu.pivots, self))), lu.factors, _from_one(lu.pivots)]
 
 
 @RULES.of("aten._linalg_slogdet.default")
-def log_determinant(want: Want, self: SSAValue) -> Sequence[SSAValue]:
+def log_determinant(want: Want, self: SSAValue, *, of_transpose: bool = True) -> Sequence[SSAValue]:
     """`linalg.slogdet`."""
-    lu = f.LuOp(self)
+    lu = _kept_factors(self, of_transpose=of_transpose)
     diagonal, axes = _diagonal(lu.factors), [len(shape(self)) - 2]
     sign = made(b.MultiplyOp(made(r.ProdOp(made(e.SignOp(diagonal)), axes=axes)), _sign(lu.pivots, self)))
     logarithm = made(r.SumOp(made(e.LogOp(made(e.AbsOp(diagonal)))), axes=axes))

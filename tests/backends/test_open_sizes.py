@@ -101,6 +101,8 @@ def one_op(inputs, body, result):
 OPEN = "tensor<?x?x?xf32>"
 MOVES = [
     f"%r = fuse.concatenate %a0, %a1, %a0, axis = 1 : ({OPEN}, {OPEN}, {OPEN}) -> {OPEN}",
+    f"%r = fuse.concatenate %a0, %a0, %a0, axis = 2 : ({OPEN}, {OPEN}, {OPEN}) -> {OPEN}",
+    f"%r = fuse.concatenate %a1, %a1, %a1, %a1, axis = 0 : ({', '.join([OPEN] * 4)}) -> {OPEN}",
     f"%r = fuse.transpose %a0, permutation = [2, 0, 1] : ({OPEN}) -> {OPEN}",
     f"%r = fuse.reverse %a0, axes = [0, 2] : {OPEN}",
     "%r = fuse.strided_slice %a0, begin = [1, -1], end = [9, -9], strides = [2, -1], axes = [1, 2]\n"

@@ -318,7 +318,9 @@ class Executable(Walk):
     def _most_words(self, call: Call) -> int:
         """How long the record of a move may be, whatever the sizes are."""
         rank = max(len(self.plan.shapes[tensor]) for tensor in (*call.arguments, *call.results))
-        return longest_record(max(len(call.arguments), len(call.results)), rank)
+        # Of operands, not of arguments: an op may join one array with itself.
+        operands = self.primitives[call.kernel].only_op.operands
+        return longest_record(max(len(operands), len(call.results)), rank)
 
     @property
     def largest_words(self) -> Mapping[int, int]:

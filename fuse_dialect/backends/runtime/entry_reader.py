@@ -198,10 +198,16 @@ class _Reader:
                 if control is None:
                     self.unread[function] = self.reason
                 return self._call(op, function, operands, control)
+            case _ if is_shape_assertion(op) and self._holds(operands[0]):
+                return []
             case _ if is_shape_assertion(op) or meaning_of(op) is not None:
                 return self._call(op, _function_of(op), operands)
             case _:
                 raise NoMeaningError(op)
+
+    def _holds(self, condition: _Value) -> bool:
+        """Whether a check of sizes holds for all inputs: these are known, and so is what it asks."""
+        return isinstance(condition, int) and condition in self.constants and bool(self.constants[condition].all())
 
     def _function_of(self, op: FuseOp) -> func.FuncOp:
         """A primitive that holds the op alone; ops that are alike share one."""

@@ -139,12 +139,12 @@ class _Settling:
         return replace(call, arguments=tuple([sizes.get(tensor, tensor) for tensor in call.arguments]))
 
     def without_unread(self, calls: Sequence[Call]) -> list[Call]:
-        """The calls without those that settle what only kernels read (9)."""
+        """The calls without those that settle what only kernels read (9); what gives nothing is a check of sizes."""
         read = {*self.graph.outputs}
         twins = {*self.twins.values()}
         kept: list[Call] = []
         for call in reversed(calls):
-            if not twins >= {*call.results} or not read.isdisjoint(call.results):
+            if not call.results or not twins >= {*call.results} or not read.isdisjoint(call.results):
                 kept.append(call)
                 read.update(call.arguments)
         return kept[::-1]
@@ -340,11 +340,11 @@ class _Settling:
 
 
 def _without_unread(calls: Sequence[Call], loop: Loop, some: Collection[int]) -> list[Call]:
-    """The calls of a body without those that give nothing but some tensors, which nobody reads."""
+    """The calls of a body without those that give nothing but some tensors, which nobody reads; checks stay."""
     read = {*loop.following, *loop.stacked, loop.goes_on}
     kept: list[Call] = []
     for call in reversed(calls):
-        if any(tensor not in some or tensor in read for tensor in call.results):
+        if not call.results or any(tensor not in some or tensor in read for tensor in call.results):
             kept.append(call)
             read.update(call.arguments)
     return kept[::-1]

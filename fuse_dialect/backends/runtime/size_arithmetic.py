@@ -31,7 +31,15 @@ from fuse_dialect.dialect.ops.broadcast import (
     SubtractOp,
     WhereOp,
 )
-from fuse_dialect.dialect.ops.comparison import EqualOp, GreaterEqualOp, GreaterOp, LessEqualOp, LessOp, NotEqualOp
+from fuse_dialect.dialect.ops.comparison import (
+    EqualOp,
+    GreaterEqualOp,
+    GreaterOp,
+    LessEqualOp,
+    LessOp,
+    LogicalAndOp,
+    NotEqualOp,
+)
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, StackOp
 from fuse_dialect.dialect.ops.conversion import CastOp
 from fuse_dialect.dialect.ops.dynamic import (
@@ -47,6 +55,7 @@ from fuse_dialect.dialect.ops.indexing import StridedSliceOp, TakeOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
 from fuse_dialect.dialect.ops.opaque import sorted_order
 from fuse_dialect.dialect.ops.replication import ExpandDimsOp
+from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, is_tensor, normalize_axes, with_shape
 
 _Evaluate = Callable[..., Sequence[Array]]
@@ -159,9 +168,18 @@ def size_arithmetic(function: func.FuncOp) -> SizeArithmetic | None:
                 if step is None:
                     return None
                 steps.append(step)
+            case _ if is_shape_assertion(op) and all(operand in places for operand in op.operands):
+                steps.append(_Step(_check, tuple(places[operand] for operand in op.operands), (), _check))
             case _:
                 return None
     return None
+
+
+def _check(holds: Array, *_numbers: Array) -> Sequence[Array]:
+    """What a check of sizes gives: nothing. Where it fails there is no answer, and who is asked next says why."""
+    if not all(holds.reshape(-1).tolist()):
+        raise ArithmeticError("a check of sizes fails")
+    return ()
 
 
 def _step(op: FuseOp, places: dict[SSAValue, int]) -> _Step | None:
@@ -376,7 +394,7 @@ _TRACED: Mapping[type[Operation], Callable[[Any], _Evaluate]] = {
     **dict.fromkeys(
         (
             *(AddOp, SubtractOp, MultiplyOp, EqualOp, NotEqualOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp),
-            *(WhereOp,),
+            *(LogicalAndOp, WhereOp),
             *(TakeOp, ConcatenateOp, StackOp, ReshapeOp, ExpandDimsOp, SqueezeOp, StridedSliceOp),
         ),
         _own,

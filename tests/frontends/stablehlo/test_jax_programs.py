@@ -1,5 +1,6 @@
 """Programs as JAX prints them: they are read, fused and printed, JAX runs the result to the bit, and so does NumPy."""
 
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -208,13 +209,43 @@ def test_programs_of_symbolic_size_run_at_several_sizes(name: str) -> None:
                 assert np.abs(ours.astype(np.float64) - theirs).max(initial=0) <= 1e-5 * greatest
 
 
-def test_a_size_that_the_program_rejects_is_named() -> None:
+@pytest.mark.parametrize("way", ["numpy", "native", "native, after other sizes", "saved"])
+def test_a_size_that_the_program_rejects_is_named(way: str, tmp_path: Path) -> None:
+    module, weights = read("symbolic_batch"), np.zeros((16, 8), np.float32)
+    program = fd.compile(module, cache=False)
+    if way == "saved":
+        program.save(tmp_path / "program.fuse")
+        program = fd.load(tmp_path / "program.fuse")
+    call = program if way != "numpy" else partial(fd.run, module)
+    for batch in (1, 3, 2, 5) if way.startswith("native,") else ():
+        call(np.zeros((batch, 16), np.float32), weights)
     with pytest.raises(fd.FuseError) as caught:
-        fd.run(read("symbolic_batch"), np.zeros((0, 16), np.float32), np.zeros((16, 8), np.float32))
+        call(np.zeros((0, 16), np.float32), weights)
     message = str(caught.value)
     assert "'stablehlo.custom_call' op of 'shape_assertion' fails: Input shapes do not match" in message
     assert "Obtained dimension variables: 'b' = 0" in message
     assert "https" not in message
+
+
+CHECKED = """func.func @main(%x: tensor<?xf32> {fuse.sizes = ["n"]}) -> tensor<?xf32> {
+  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+  %least = stablehlo.constant dense<3> : tensor<i32>
+  %holds = stablehlo.compare GE, %n, %least, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.custom_call @shape_assertion(%holds, %n) {
+    api_version = 2 : i32, error_message = "got {0}", has_side_effect = true
+  } : (tensor<i1>, tensor<i32>) -> ()
+  %y = stablehlo.add %x, %x : tensor<?xf32>
+  return %y : tensor<?xf32>
+}"""
+
+
+def test_a_check_of_sizes_that_are_given_is_made_once() -> None:
+    x = np.ones(4, np.float32)
+    program = fd.compile(fd.parse(CHECKED), sizes={"n": 4}, cache=False)
+    assert [kernel.family for kernel in program.kernels] == ["map"]
+    np.testing.assert_array_equal(program(x)[0], 2 * x)
+    with pytest.raises(fd.FuseError, match="got 2"):
+        fd.compile(fd.parse(CHECKED), sizes={"n": 2}, cache=False)(x[:2])
 
 
 @pytest.mark.slow

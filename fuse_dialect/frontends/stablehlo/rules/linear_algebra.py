@@ -31,6 +31,7 @@ from fuse_dialect.dialect.ops.factorizations import (
 from fuse_dialect.dialect.ops.linear_systems import TriangularSolveOp
 from fuse_dialect.frontends.fuse_values import NoFuseFormError, broadcast, dtype, result, scalar, shape, static_shape
 from fuse_dialect.frontends.stablehlo.rules.building import Rule, known_number, number, word
+from fuse_dialect.frontends.stablehlo.rules.dynamic_windows import TARGET, dynamic_reduce_window
 
 _ROUTINE = re.compile(r"lapack_([sdcz])(\w+?)(?:_ffi)?")
 
@@ -137,6 +138,8 @@ _ROUTINES: Mapping[str, tuple[int, int, Rule]] = {
 
 
 def _custom_call(op: Operation) -> Sequence[SSAValue]:
+    if word(op, "call_target_name") == TARGET:
+        return dynamic_reduce_window(op)
     match = _ROUTINE.fullmatch(word(op, "call_target_name"))
     routine = None if match is None else _ROUTINES.get(match[2])
     if match is None or routine is None:

@@ -69,3 +69,22 @@ def test_elements_of_tuples_come_out_again() -> None:
     for first, second in outcomes(text, x, y):
         np.testing.assert_array_equal(first, y)
         np.testing.assert_array_equal(second, x)
+
+
+@pytest.mark.parametrize("element", ["ui8", "i8"])
+def test_an_arithmetic_shift_fills_up_with_the_highest_bit_of_any_integer(element: str) -> None:
+    shape = f"tensor<6x{element}>"
+    text = f"""func.func @main(%x: {shape}, %y: {shape}) -> ({shape}, {shape}) {{
+      %three = stablehlo.constant dense<3> : {shape}
+      %0 = stablehlo.shift_right_arithmetic %x, %y : {shape}
+      %1 = stablehlo.shift_right_arithmetic %x, %three : {shape}
+      return %0, %1 : {shape}, {shape}
+    }}"""
+    x = np.array([255, 128, 127, 200, 128, 100], np.uint8)
+    distances = np.array([1, 7, 1, 8, 200, 255], np.uint8)
+    by_distance = np.array([255, 255, 63, 255, 255, 0], np.uint8)
+    by_three = np.array([255, 240, 15, 249, 240, 12], np.uint8)
+    dtype = np.uint8 if element == "ui8" else np.int8
+    for found, other in outcomes(text, x.view(dtype), distances.view(dtype)):
+        np.testing.assert_array_equal(found.view(np.uint8), by_distance)
+        np.testing.assert_array_equal(other.view(np.uint8), by_three)

@@ -22,7 +22,7 @@ from fuse_dialect.frontends.fuse_values import (
     static_shape,
     tensor,
 )
-from fuse_dialect.frontends.stablehlo.rules.bits import BITS, bitcast, unsigned_of
+from fuse_dialect.frontends.stablehlo.rules.bits import BITS, bitcast, signed_of, unsigned_of
 from fuse_dialect.frontends.stablehlo.rules.building import Rule, known_number, word
 from fuse_dialect.frontends.stablehlo.rules.gamma_functions import GAMMA_FUNCTIONS
 from fuse_dialect.frontends.stablehlo.rules.orders import order_key
@@ -111,23 +111,26 @@ def _select(op: Operation) -> Sequence[SSAValue]:
     return [result(b.WhereOp(*op.operands))]
 
 
-def _shift(make: Callable[[SSAValue, SSAValue], SSAValue]) -> Rule:
-    """A shift that is 0, or all sign, for distances beyond the width; `fuse` shifts are undefined there."""
+def _shift(make: Callable[[SSAValue, SSAValue], SSAValue], *, is_arithmetic: bool = False) -> Rule:
+    """A shift that is 0, or all sign, for distances beyond the width; `fuse` shifts are undefined there.
+
+    Where it is arithmetic, the highest bit is a sign in integers without one, too.
+    """
 
     def rule(op: Operation) -> Sequence[SSAValue]:
         x, distance = op.operands
+        if is_arithmetic:
+            x, distance = (bitcast(each, signed_of(each)) for each in (x, distance))
         width = 8 * dtype(x).itemsize
         known = known_number(distance)
         if known is not None and 0 <= int(known) < width:
-            return [make(x, distance)]
+            return [bitcast(make(x, distance), tensor(op.results[0]))]
         is_in_range = result(c.LessOp(distance, scalar(distance, width)))
         if dtype(distance).kind == "i":
             is_in_range = result(c.LogicalAndOp(is_in_range, result(c.GreaterEqualOp(distance, scalar(distance, 0)))))
         safe = result(b.WhereOp(is_in_range, distance, scalar(distance, 0)))
-        beyond = scalar(x, 0)
-        if op.name == "stablehlo.shift_right_arithmetic" and dtype(x).kind == "i":
-            beyond = result(c.RightShiftOp(x, scalar(x, width - 1)))
-        return [result(b.WhereOp(is_in_range, make(x, safe), beyond))]
+        beyond = result(c.RightShiftOp(x, scalar(x, width - 1))) if is_arithmetic else scalar(x, 0)
+        return [bitcast(result(b.WhereOp(is_in_range, make(x, safe), beyond)), tensor(op.results[0]))]
 
     return rule
 
@@ -206,7 +209,9 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "stablehlo.rsqrt": _of(e.RsqrtOp),
     "stablehlo.select": _select,
     "stablehlo.shift_left": _shift(lambda x, distance: result(c.LeftShiftOp(x, distance))),
-    "stablehlo.shift_right_arithmetic": _shift(lambda x, distance: result(c.RightShiftOp(x, distance))),
+    "stablehlo.shift_right_arithmetic": _shift(
+        lambda x, distance: result(c.RightShiftOp(x, distance)), is_arithmetic=True
+    ),
     "stablehlo.shift_right_logical": _shift(_shift_right_logical),
     "stablehlo.sign": _of(e.SignOp),
     "stablehlo.sine": _of(t.SinOp),

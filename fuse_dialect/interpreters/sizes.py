@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects import func
@@ -27,6 +27,10 @@ from fuse_dialect.interpreters.values import EvaluationError, Value
 
 _MOST_FITTING = 1 << 14
 """Shapes that are remembered of one program."""
+_MOST_FORMS = 1 << 10
+"""Static forms that are remembered of one program: each is an op with its types."""
+_MOST_NUMBER_BYTES = 1 << 10
+"""Of the operands that say sizes; longer ones are not looked up."""
 
 
 class TooLargeError(VerifyException):
@@ -79,12 +83,20 @@ def check_value(value: SSAValue, limit: int) -> None:
         raise EvaluationError(op, reason, SIZE_HINT)
 
 
+_FormKey: TypeAlias = tuple[DynamicOp, tuple[tuple[int, ...], ...], tuple[bytes, ...]]
+"""An op, the shapes of its operands, and the numbers among them."""
+
+
 class FittingShapes:
-    """Shapes of operands of which an op is known to make results within a limit: a loop asks the same many times."""
+    """Shapes of operands of which an op is known to make results within a limit: a loop asks the same many times.
+
+    Of an op whose operands say sizes the static form, too.
+    """
 
     def __init__(self) -> None:
         """None is known yet."""
         self._known: set[tuple[FuseOp, tuple[tuple[int, ...], ...]]] = set()
+        self._forms: dict[_FormKey, FuseOp] = {}
 
     def __contains__(self, key: tuple[FuseOp, tuple[tuple[int, ...], ...]]) -> bool:
         return key in self._known
@@ -94,6 +106,40 @@ class FittingShapes:
         if len(self._known) >= _MOST_FITTING:
             self._known.clear()
         self._known.add(key)
+
+    def form_for(self, op: DynamicOp, operands: Sequence[Array], limit: int) -> tuple[FuseOp, list[Array]]:
+        """`checked_form` of the op, made once for the same shapes and numbers.
+
+        To make a form takes a hundred times what its meaning takes on small arrays.
+
+        Raises:
+            TooLargeError: A result takes more.
+            VerifyException: The numbers are not what the op may get.
+        """
+        numbers = [operands[place] for place in op.NUMBERS]
+        if sum([each.nbytes for each in numbers]) > _MOST_NUMBER_BYTES:
+            return checked_form(op, operands, limit)
+        key = (op, tuple([each.shape for each in operands]), tuple([each.tobytes() for each in numbers]))
+        form = self._forms.get(key)
+        if form is not None:
+            return form, [each for place, each in enumerate(operands) if place not in op.NUMBERS]
+        form, data = checked_form(op, operands, limit)
+        if len(self._forms) >= _MOST_FORMS:
+            self._forms.clear()
+        self._forms[key] = form
+        return form, data
+
+
+def checked_form(op: DynamicOp, operands: Sequence[Array], limit: int) -> tuple[FuseOp, list[Array]]:
+    """`form_for` of the op, whose results take no more than `limit` bytes.
+
+    Raises:
+        TooLargeError: A result takes more.
+        VerifyException: The numbers are not what the op may get.
+    """
+    form, data = op.form_for(operands)
+    _check_types(form.result_types, limit)
+    return form, data
 
 
 def evaluate_within(
@@ -116,8 +162,8 @@ def evaluate_within(
         # What shows a part of an operand takes no memory.
         if isinstance(op, DynStridedSliceOp) and (part := op.part_of(arrays)) is not None:
             return (part,)
-        form, data = op.form_for(arrays)
-        _check_types(form.result_types, limit)
+        find = checked_form if fitting is None else fitting.form_for
+        form, data = find(op, arrays, limit)
         return form.evaluate(*data)
     if any(is_tensor(result.type) and DYNAMIC in result.type.get_shape() for result in op.results):
         is_simple = fitting is not None and all(isinstance(value, np.ndarray) for value in operands)

@@ -12,12 +12,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.dynamic_form import shape_of_type
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.dynamic import DynTileOp
 from fuse_dialect.dialect.ops.elementwise import ExpOp
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH, run_module
 from fuse_dialect.interpreters.numpy_functions import register_numpy
-from fuse_dialect.interpreters.sizes import check_sizes
+from fuse_dialect.interpreters.sizes import FittingShapes, TooLargeError, check_sizes
 from fuse_dialect.interpreters.values import EvaluationError, flatten
 
 ROW = TensorType(f32, [4])
@@ -296,3 +298,20 @@ def test_open_sizes_that_do_not_fit_are_told_by_the_shape_rule(op: str) -> None:
     inputs = [np.ones(4, np.bool_), np.ones(4, np.float32), np.ones(8, np.float32)]
     with pytest.raises(EvaluationError, match=r"expects broadcast-compatible shapes, got .*4.*8"):
         run_module(module, inputs)
+
+
+def test_the_static_form_for_sizes_that_came_before_is_made_once() -> None:
+    text = """func.func @main(%x: tensor<?xf32>, %reps: tensor<1xi64>) -> tensor<?xf32> {
+      %0 = fuse.dyn_tile %x, %reps : (tensor<?xf32>, tensor<1xi64>) -> tensor<?xf32>
+      func.return %0 : tensor<?xf32>
+    }"""
+    (op,) = (each for each in parse_mlir(text).walk() if isinstance(each, DynTileOp))
+    known = FittingShapes()
+
+    def form(size: int, times: int, limit: int = 1 << 20) -> FuseOp:
+        return known.form_for(op, [np.zeros(size, np.float32), np.array([times])], limit)[0]
+
+    assert form(3, 2) is form(3, 2)
+    assert [shape_of_type(form(*each).result_types[0]) for each in ((3, 2), (3, 4), (5, 2))] == [(6,), (12,), (10,)]
+    with pytest.raises(TooLargeError):
+        form(3, 5, limit=8)

@@ -9,6 +9,7 @@ Source: jax/_src/interpreters/mlir.py (`reduce_window`), jax/_src/lax/control_fl
 """
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, StringAttr, SymbolRefAttr, i64
 from xdsl.dialects.func import FuncOp
@@ -86,7 +87,8 @@ def _entries(numbers: SSAValue) -> list[SSAValue]:
 def _combiner(op: Operation) -> str:
     """The name of the op by which the function that is called combines two elements."""
     called = op.attributes.get("called_computations", op.properties.get("called_computations"))
-    symbol: Attribute | None = called.data[0] if isinstance(called, ArrayAttr) and len(called.data) == 1 else None
+    symbols = list(cast("ArrayAttr[Attribute]", called)) if isinstance(called, ArrayAttr) else []
+    symbol = symbols[0] if len(symbols) == 1 else None
     function = SymbolTable.lookup_symbol(op, symbol) if isinstance(symbol, SymbolRefAttr) else None
     block = function.body.first_block if isinstance(function, FuncOp) else None
     inner = None if block is None else only_op(block)

@@ -7,7 +7,7 @@ from operator import is_
 
 from fuse_dialect.counts import Size
 from fuse_dialect.loops.functions import scalar_function
-from fuse_dialect.loops.indices import Guard, Index, holds, loop, simplified, substituted
+from fuse_dialect.loops.indices import Guard, Index, holds, loop, number, simplified, substituted
 from fuse_dialect.loops.program import (
     Apply,
     Body,
@@ -112,17 +112,17 @@ class BodyBuilder:
         if not isinstance(inside, Inside):
             return place
         needed, changed = {place}, dict[int, int]()
-        for number in range(place, self.first - 1, -1):
-            if number in needed:
-                needed.update(operands(self.instructions[number - self.first]))
-        for number in sorted(needed - set(range(self.first))):
-            match self.instructions[number - self.first]:
+        for at in range(place, self.first - 1, -1):
+            if at in needed:
+                needed.update(operands(self.instructions[at - self.first]))
+        for at in sorted(needed - set(range(self.first))):
+            match self.instructions[at - self.first]:
                 case Apply("arith.select", (chosen, one, _)) if chosen == condition:
-                    changed[number] = changed.get(one, one)
+                    changed[at] = changed.get(one, one)
                 case Read(indices=(), guards=guards) as read if guards and guards == inside.guards:
-                    changed[number] = self.add(replace(read, guards=(), otherwise=None))
+                    changed[at] = self.add(replace(read, guards=(), otherwise=None))
                 case Apply(_, used) as apply if any(each in changed for each in used):
-                    changed[number] = self.add(replace(apply, operands=tuple(changed.get(each, each) for each in used)))
+                    changed[at] = self.add(replace(apply, operands=tuple(changed.get(each, each) for each in used)))
                 case _:
                     pass
         return changed.get(place, place)
@@ -160,12 +160,17 @@ class BodyBuilder:
         if known is False:
             assert read.otherwise is not None, "a read with guards says what it gives elsewhere"
             return read.otherwise
-        indices = tuple(
-            index if isinstance(index, Value) else simplified(index, self.extents) for index in read.indices
-        )
+        indices = tuple(self._index(index) for index in read.indices)
         if not read.guards and all(map(is_, indices, read.indices)):
             return read  # as most are: a copy takes long
         return replace(read, indices=indices, guards=guards, otherwise=read.otherwise if guards else None)
+
+    def _index(self, index: Index | Value) -> Index | Value:
+        """An index as simple as can be: a computed one that is known is a number."""
+        if isinstance(index, Index):
+            return simplified(index, self.extents)
+        literal = self._literal(index.place)
+        return index if literal is None else number(int(literal.value))
 
     def _guards(self, guards: Iterable[Guard]) -> tuple[tuple[Guard, ...], bool | None]:
         """The guards that are not always true; and true if there is none, false if one never holds."""
@@ -218,6 +223,15 @@ _FOLDED: Mapping[str, Callable[[int, int], int]] = {
     "arith.minsi": min,
 }
 """Functions on i64 that are computed here: counts and positions are made of them."""
+_COMPARED: Mapping[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "slt": operator.lt,
+    "sle": operator.le,
+    "sgt": operator.gt,
+    "sge": operator.ge,
+}
+"""Comparisons of known integers, by the parameter of `arith.cmpi`."""
 
 
 def _folded(instruction: Apply, values: Sequence[float]) -> Literal | None:
@@ -228,6 +242,11 @@ def _folded(instruction: Apply, values: Sequence[float]) -> Literal | None:
         case name, [int(one), int(other)] if name in _FOLDED and instruction.element == "i64":
             value = _FOLDED[name](one, other)
             return Literal(value, "i64") if abs(value) < 1 << 63 else None
+        # A true i1 would be read as -1.
+        case "arith.cmpi", [int(one), int(other)] if str(instruction.parameter) in _COMPARED and not (
+            isinstance(one, bool) or isinstance(other, bool)
+        ):
+            return Literal(_COMPARED[str(instruction.parameter)](one, other), "i1")
         case _:
             return None
 

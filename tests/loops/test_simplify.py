@@ -10,6 +10,7 @@ from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.interpreters.loops import run_loops
 from fuse_dialect.loops.bodies import reads
+from fuse_dialect.loops.indices import loop, number
 from fuse_dialect.loops.printing import program_text
 from fuse_dialect.loops.program import Apply, Combiner, LoopProgram, Role
 from fuse_dialect.loops.simplify import simplify
@@ -155,6 +156,22 @@ def test_transpose_is_an_index() -> None:
     )
     assert names(program) == ["transpose_exp"]
     assert "x[i1, i0]" in program_text(program)
+
+
+@pytest.mark.parametrize(("index", "place"), [(5, 5), (-1, 63), (-70, 0), (99, 63)])
+def test_a_place_that_is_known_is_no_computed_one(index: int, place: int) -> None:
+    """An index of 64 bits in the body would halve the vectors, and nothing merges along what is computed."""
+    (stage,) = simplified(
+        f"""(%x: tensor<4x64x16xf32>) -> tensor<4x16xf32> {{
+          %i = arith.constant dense<{index}> : tensor<i64>
+          %t = fuse.take %x, %i, axis = 1 : (tensor<4x64x16xf32>, tensor<i64>) -> tensor<4x16xf32>
+          %y = fuse.relu %t : tensor<4x16xf32>
+          return %y : tensor<4x16xf32>
+        }}"""
+    ).stages
+    (read,) = reads(stage.body)
+    assert read.indices == (loop(0), number(place), loop(1))
+    assert all(getattr(each, "element", "f32") == "f32" for each in stage.body)
 
 
 def test_reshapes_that_undo_each_other_leave_plain_indices() -> None:

@@ -60,6 +60,7 @@ OWN_NAMES = Universe(
         "rematerialize-dequantization": _lazy(
             "fuse_dialect.transforms.rematerialize_dequantization:RematerializeDequantizationPass"
         ),
+        "cut-splits": _lazy("fuse_dialect.transforms.cut_splits:CutSplitsPass"),
         "rematerialize-scalars": _lazy("fuse_dialect.transforms.rematerialize_scalars:RematerializeScalarsPass"),
         "keep-blockwise-weights": _lazy("fuse_dialect.transforms.keep_blockwise_weights:KeepBlockwiseWeightsPass"),
         "sink-scales": _lazy("fuse_dialect.transforms.sink_scales:SinkScalesPass"),

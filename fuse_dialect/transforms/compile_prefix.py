@@ -23,7 +23,8 @@
 11. `convert-layout{if-profitable=true}` gives each op with images the layout that takes the least time on `machine`;
 12. `sink-scales` scales results of products rather than their columns, and `recognize-bands` makes masks along a
     diagonal ones that each reader computes from positions;
-13. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
+13. `cut-splits` makes a slice of each piece of a split, which its reader takes;
+14. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
     itself, and has the numbers that several ops read as literals.
 
 Source: TVM, the passes before `FuseOps` in `relay.build`: src/relay/backend/utils.cc, `GetPassPrefix` (v0.18).
@@ -40,6 +41,7 @@ from xdsl.passes import ModulePass
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.transforms.bubble_up_slices import BubbleUpSlicesPass
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
+from fuse_dialect.transforms.cut_splits import CutSplitsPass
 from fuse_dialect.transforms.drop_padded_taps import DropPaddedTapsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
 from fuse_dialect.transforms.expand_deformable_convolutions import ExpandDeformableConvolutionsPass
@@ -99,6 +101,7 @@ def compile_prefix(
         *passes,
         SinkScalesPass(),
         RecognizeBandsPass(),
+        CutSplitsPass(),
         RematerializeDequantizationPass(),
         RematerializeScalarsPass(),
     )

@@ -4,7 +4,9 @@ Integers of 8 bits take a quarter of the memory of the real numbers that they st
 operations for each. If several kernels read the real numbers they would be stored; with a conversion of its own each
 kernel reads the integers. `compile-prefix` runs this pass near its end, since merging equal ops undoes it.
 
-A reader that picks some of the elements, at most half of them, picks integers, and what it has picked is converted.
+A reader that picks some of the elements, at most half of them, picks integers, and what it has picked is converted. So
+do readers that pick parts of a function of the real numbers, all together no more elements than there are: the function
+is computed of each part. Where a part is quantized again, this is a function of a byte.
 
 Functions with `primitive` or `fuse.compiler` are left alone.
 
@@ -21,7 +23,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops.broadcast import MultiplyOp
+from fuse_dialect.dialect.ops.broadcast import BinaryOp, MultiplyOp
+from fuse_dialect.dialect.ops.elementwise import UnaryOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp, TakeOp
 from fuse_dialect.dialect.types import DYNAMIC, tensor_type, with_shape
 from fuse_dialect.transforms.quantization.patterns import reals_of
@@ -48,6 +51,8 @@ def _copy_for_readers(multiply: MultiplyOp) -> None:
     if reals is None:
         return
     chain = _chain(value, reals.integers.q)
+    if _pick_before_functions(value, chain):
+        return
     if all(_rank(each) == 0 for op in chain for each in op.operands[1:]):
         for reader in readers:
             if isinstance(reader, TakeOp | StridedSliceOp) and _picks_few(reader, value):
@@ -78,6 +83,31 @@ def _chain(value: SSAValue, source: SSAValue) -> list[Operation]:
 
 def _rank(value: SSAValue) -> int:
     return tensor_type(value).get_num_dims()
+
+
+def _pick_before_functions(value: SSAValue, chain: list[Operation]) -> bool:
+    """Let readers pick integers that pick parts of a function of real numbers; whether that is what is read."""
+    functions: list[Operation] = []
+    while value.has_one_use():
+        (use,) = value.uses
+        op = use.operation
+        is_unary = isinstance(op, UnaryOp) or (isinstance(op, BinaryOp) and use.index == 0 and _rank(op.rhs) == 0)
+        if not is_unary or op.results[0].type != value.type:
+            break
+        functions.append(op)
+        value = op.results[0]
+    readers = list(dict.fromkeys(use.operation for use in value.uses))
+    picks = [each for each in readers if isinstance(each, TakeOp | StridedSliceOp) and _picks_few(each, value)]
+    if not functions or not picks or len(picks) < len(readers):
+        return False
+    if sum(prod(tensor_type(each.result).get_shape()) for each in picks) > prod(tensor_type(value).get_shape()):
+        return False
+    for each in picks:
+        _pick_integers(each, [*chain, *functions])
+    for each in reversed([*chain, *functions]):
+        if not each.results[0].uses:
+            Rewriter.erase_op(each)
+    return True
 
 
 def _picks_few(reader: TakeOp | StridedSliceOp, value: SSAValue) -> bool:

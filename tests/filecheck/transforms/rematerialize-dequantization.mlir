@@ -58,3 +58,52 @@ func.func @pick(%q: tensor<6x4xui8>, %i: tensor<i64>) -> (tensor<4xf32>, tensor<
   %w = fuse.strided_slice %x, begin = [0], end = [4], strides = [1], axes = [0] : (tensor<6x4xf32>) -> tensor<4x4xf32>
   return %y, %z, %w : tensor<4xf32>, tensor<3x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// Readers that pick parts of a function of real numbers pick integers, as long as no element is computed twice.
+// CHECK-LABEL: func.func @parts_of_a_function
+// CHECK:         %[[A:.*]] = fuse.strided_slice %q, {{.*}} : (tensor<6x4xui8>) -> tensor<3x4xui8>
+// CHECK:         %[[REAL:.*]] = fuse.multiply {{.*}} -> tensor<3x4xf32>
+// CHECK-NEXT:    %[[HALF:.*]] = fuse.divide %[[REAL]], %two
+// CHECK-NEXT:    %[[Y:.*]] = fuse.exp %[[HALF]] : tensor<3x4xf32>
+// CHECK:         %[[B:.*]] = fuse.take %q, %i, axis = 0 : (tensor<6x4xui8>, tensor<i64>) -> tensor<4xui8>
+// CHECK:         %[[Z:.*]] = fuse.exp {{.*}} : tensor<4xf32>
+// CHECK-NOT:     tensor<6x4xf32>
+// CHECK:         return %[[Y]], %[[Z]]
+func.func @parts_of_a_function(%q: tensor<6x4xui8>, %i: tensor<i64>) -> (tensor<3x4xf32>, tensor<4xf32>) {
+  %scale = arith.constant dense<0.3> : tensor<f32>
+  %two = arith.constant dense<2.0> : tensor<f32>
+  %0 = fuse.cast %q : (tensor<6x4xui8>) -> tensor<6x4xi32>
+  %1 = fuse.cast %0 : (tensor<6x4xi32>) -> tensor<6x4xf32>
+  %x = fuse.multiply %1, %scale : (tensor<6x4xf32>, tensor<f32>) -> tensor<6x4xf32>
+  %h = fuse.divide %x, %two : (tensor<6x4xf32>, tensor<f32>) -> tensor<6x4xf32>
+  %e = fuse.exp %h : tensor<6x4xf32>
+  %y = fuse.strided_slice %e, begin = [0], end = [3], axes = [0] : (tensor<6x4xf32>) -> tensor<3x4xf32>
+  %z = fuse.take %e, %i, axis = 0 : (tensor<6x4xf32>, tensor<i64>) -> tensor<4xf32>
+  return %y, %z : tensor<3x4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Picks that overlap would compute elements again, and who reads all of a function needs all of it.
+// CHECK-LABEL: func.func @functions_of_all
+// CHECK-COUNT-2: fuse.exp {{.*}} : tensor<6x4xf32>
+// CHECK-NOT:     fuse.exp
+func.func @functions_of_all(%q: tensor<6x4xui8>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<6x4xf32>) {
+  %scale = arith.constant dense<0.3> : tensor<f32>
+  %0 = fuse.cast %q : (tensor<6x4xui8>) -> tensor<6x4xi32>
+  %1 = fuse.cast %0 : (tensor<6x4xi32>) -> tensor<6x4xf32>
+  %x = fuse.multiply %1, %scale : (tensor<6x4xf32>, tensor<f32>) -> tensor<6x4xf32>
+  %e = fuse.exp %x : tensor<6x4xf32>
+  %a = fuse.strided_slice %e, begin = [0], end = [3], axes = [0] : (tensor<6x4xf32>) -> tensor<3x4xf32>
+  %b = fuse.strided_slice %e, begin = [1], end = [4], axes = [0] : (tensor<6x4xf32>) -> tensor<3x4xf32>
+  %c = fuse.strided_slice %e, begin = [2], end = [5], axes = [0] : (tensor<6x4xf32>) -> tensor<3x4xf32>
+  %2 = fuse.cast %q : (tensor<6x4xui8>) -> tensor<6x4xi32>
+  %3 = fuse.cast %2 : (tensor<6x4xi32>) -> tensor<6x4xf32>
+  %u = fuse.multiply %3, %scale : (tensor<6x4xf32>, tensor<f32>) -> tensor<6x4xf32>
+  %f = fuse.exp %u : tensor<6x4xf32>
+  %d = fuse.strided_slice %f, begin = [0], end = [3], axes = [0] : (tensor<6x4xf32>) -> tensor<3x4xf32>
+  %g = fuse.negative %f : tensor<6x4xf32>
+  return %a, %b, %c, %d, %g : tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<6x4xf32>
+}

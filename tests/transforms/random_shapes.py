@@ -93,7 +93,7 @@ class Shapes:
 
     def more_values(self):
         steps = [self.flattened, self.merged, self.repeated, self.filled, self.sliced, self.padded, self.tiled]
-        steps += [self.counted, self.negative, self.summed]
+        steps += [self.counted, self.negative, self.summed, self.joined]
         self.values.append(self.draw(st.sampled_from(steps))())
 
     def any_size(self):
@@ -146,6 +146,12 @@ class Shapes:
     def negative(self):
         value = self.value()
         return NegativeOp(MultiplyOp(value, value).result).result
+
+    def joined(self):
+        """A value behind itself."""
+        value = self.value()
+        axis = self.draw(st.integers(0, _rank(value) - 1))
+        return ConcatenateOp(*[value] * self.draw(st.integers(2, 3)), axis=axis).result
 
     def summed(self):
         return SumOp(self.value(), axes=[0], keepdims=True).result

@@ -48,6 +48,8 @@ def given_array(tensor: torch.Tensor) -> "np.ndarray[Any, Any]":
 
 def tensor_of(array: "np.ndarray[Any, Any]", dtype: torch.dtype, stride: Sequence[int]) -> torch.Tensor:
     """The tensor of an array, in its memory unless PyTorch expects other strides; each element has its own place."""
+    if not array.size:  # NumPy's strides mean nothing then, and PyTorch takes them at their word
+        return torch.empty_strided(array.shape[: len(stride)], tuple(stride), dtype=dtype)
     if dtype == torch.bfloat16:
         tensor = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     elif dtype.is_complex:

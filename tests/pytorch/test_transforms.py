@@ -49,3 +49,14 @@ def test_complex_numbers_as_real_ones_stay_with_pytorch() -> None:
     z = torch.randn(3, dtype=torch.complex64)
     found = torch.compile(lambda z: z.prod(), backend="fuse_dialect")(z)
     np.testing.assert_allclose(found.numpy(), z.prod().numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (3, 0)])
+def test_no_complex_numbers_are_a_result_of_their_shape(shape: tuple[int, ...]) -> None:
+    torch._dynamo.reset()
+    found = torch.compile(lambda z: (z * 2, z.mT + 1), backend="fuse_dialect")(
+        torch.zeros(shape, dtype=torch.complex64)
+    )
+    assert [(tuple(each.shape), each.dtype) for each in found] == [
+        (each, torch.complex64) for each in (shape, shape[::-1])
+    ]

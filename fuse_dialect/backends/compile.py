@@ -20,6 +20,7 @@ from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.runtime.settled import has_sizes_to_settle, number_places, settle
 from fuse_dialect.backends.runtime.specializing import Sizes
 from fuse_dialect.backends.sharing import share_primitives
+from fuse_dialect.backends.size_checks import outline_checks
 from fuse_dialect.backends.table import BACKENDS, engine_of, layout_of, machine_of
 from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 from fuse_dialect.backends.types import TensorType
@@ -86,6 +87,7 @@ def compile_program(
         mark_iterations(source, functions_of(source))
         numbers = [f"{name}={size}" for name, size in options.sizes.items()]
         prepare_to_fuse(source, options.layout or layout_of(engine), numbers, target)
+        outline_checks(source, entry)
     plans = grouping.plan_functions(source)
     ran = RanPlan.of(source, plans)
     promises = grouping.outline(source, plans)

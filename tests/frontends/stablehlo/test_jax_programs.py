@@ -11,6 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
+from fuse_dialect.backends.runtime.slow_parts import slow_kernels
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.frontends.mlir.reader import context
@@ -225,6 +226,14 @@ def test_a_size_that_the_program_rejects_is_named(way: str, tmp_path: Path) -> N
     assert "'stablehlo.custom_call' op of 'shape_assertion' fails: Input shapes do not match" in message
     assert "Obtained dimension variables: 'b' = 0" in message
     assert "https" not in message
+
+
+@pytest.mark.parametrize("strategy", ["tvm", "cost"])
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_checks_of_sizes_are_no_steps_of_a_call(name: str, strategy: str) -> None:
+    program = fd.compile(read(name), strategy=strategy, cache=False)
+    slow = [kernel for kernel in slow_kernels(program) if "shape_assertion" in str(kernel) or "check" in kernel.name]
+    assert slow == []
 
 
 CHECKED = """func.func @main(%x: tensor<?xf32> {fuse.sizes = ["n"]}) -> tensor<?xf32> {

@@ -5,7 +5,7 @@ elements and between positions of the window, and what is added before and behin
 as long as an axis, with as many elements less one added on one side. Whether it is as long is known only while the
 program runs: the program checks it.
 
-Source: jax/_src/interpreters/mlir.py (`reduce_window`), jax/_src/lax/control_flow/loops.py (`cumulative_reduction`).
+Source: jax/_src/interpreters/mlir.py (`reduce_window`), jax/_src/lax/control_flow/loops.py (cumulative reduction).
 """
 
 from collections.abc import Mapping, Sequence

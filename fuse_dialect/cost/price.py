@@ -13,6 +13,7 @@ from typing import NamedTuple
 from fuse_dialect.cost.draft import Draft, Price
 from fuse_dialect.counts import Count, product
 from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
+from fuse_dialect.loops.bounds import CHAINS
 from fuse_dialect.loops.forms import ANCHORS, Form, Loops, OperatorForm, Order
 from fuse_dialect.loops.joins import Join
 from fuse_dialect.machines.machine import Machine
@@ -22,6 +23,8 @@ STRIP = 16
 STEP_CALLS = 3.0
 """Calls of kernels that a step of a strip takes as long as, besides its loops: places of rows, panels and tiles are
 found anew for each strip. Measured on attention of four heads to five tokens."""
+SHORT_ROWS = 2.0
+"""How much longer maps of bytes take in rows of fewer than four vectors than by themselves. Measured on Mamba."""
 
 
 class Times(NamedTuple):
@@ -171,10 +174,24 @@ class Prices:
         if work and join.is_in_place and join.access.repeats > 1:
             # What stands in the place where it is read runs as often as it is read.
             work *= join.access.repeats
-        work = work + other.work + self._products(first, join) + self._products(second, join)
+        work = work * self._waiting(first, join) + other.work * self._waiting(second, join)
+        work += self._products(first, join) + self._products(second, join)
         if first.has_copies and second.has_copies:
             work -= self._work_of(first.members & second.members)
         return Times(self.rates.call, moving, work, between, apart)
+
+    def _waiting(self, draft: Draft, join: Join) -> float:
+        """How much longer a map takes that becomes rows of few vectors, which wait for one instruction after the other.
+
+        By itself it runs several such rows side by side. That counts for bytes, which are computed in many steps, and
+        of which four vectors are one, and for maps with less to store than that; others wait for memory either way.
+        """
+        if join.loops is not Loops.ROWS or draft.form.loops is not Loops.MAP:
+            return 1.0
+        row, points = (product(sizes).number for sizes in (join.space[join.rows :], join.space))
+        if row is None or points is None or not 1 < row < CHAINS * self.machine.lanes(4):
+            return 1.0
+        return SHORT_ROWS if all(self._bytes[value] <= points for value in draft.form.gives) else 1.0
 
     def _products(self, draft: Draft, join: Join) -> float:
         """Seconds of the products of one of two that join: strips multiply by vectors, whatever did before."""

@@ -8,6 +8,8 @@ from math import prod
 
 from fuse_dialect.counts import Size
 
+CHAINS = 4
+"""Vectors of a long body side by side: a processor sees two or three such bodies ahead, too few to keep it busy."""
 CHEAP = 4
 """Additions an element: what costs no more is computed again rather than stored, in a few places."""
 MOST_REPEATED = 16

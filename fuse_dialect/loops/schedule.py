@@ -12,6 +12,7 @@
 5. Where a read runs along another axis than the store (a transpose), both axes are cut in blocks, whose lines and
    pages stay in the first caches. A block is computed tile by tile: a tile has some neighbours along both axes, and
    is transposed in registers. One of the axes may be so short that a tile has all of it, side by side in memory.
+6. A map whose rows have fewer vectors than a long body needs side by side runs in tiles, too: those of several rows.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,11 @@
-"""The schedule of a program for a machine: rules 3 to 5 of `schedule`."""
+"""The schedule of a program for a machine: rules 3 to 6 of `schedule`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 from fuse_dialect.counts import Count
+from fuse_dialect.loops.bounds import CHAINS
 from fuse_dialect.loops.byte_rounding import joined_places, joins_vectors
 from fuse_dialect.loops.elements import register_bytes
 from fuse_dialect.loops.functions import ScalarFunction, scalar_function
@@ -23,8 +24,6 @@ TABLE = 4096
 """Most elements of what each thread computes for itself rather than waits for."""
 SHORT = 4
 """An axis with fewer elements is not worth a vector."""
-CHAINS = 4
-"""Vectors of a long body side by side: a processor sees two or three such bodies ahead, too few to keep it busy."""
 _FEW_REGISTERS = 16
 """With so many, long bodies that are stored and combined leave none for constants, which are read again and again."""
 
@@ -153,9 +152,25 @@ def _map_phase(stages: list[Stage], buffers: dict[str, Buffer], machine: Machine
     if across is not None:
         return _transposed_phase(stages, order, across, buffers, machine)
     loops = _merged(order, stages, buffers)
+    # (6) Few vectors of a row would wait for each other.
+    beside = _rows_beside(stages, loops, lanes, machine) if has_vectors else None
+    if beside is not None:
+        return _transposed_phase(stages, order, beside, buffers, machine, height=CHAINS)
     unroll = _together(stages, loops[-1], lanes, machine) if has_vectors else 1
     nest = Nest(tuple(stages), loops[-1:], 0 if has_vectors else None, 1, Direction.ALONG, lanes, unroll)
     return Phase(loops[:-1], (nest,), splits_rows=_has_enough_rows(loops))
+
+
+def _rows_beside(stages: list[Stage], loops: Sequence[LoopAxis], lanes: int, machine: Machine) -> int | None:
+    """The axis along which rows run side by side, where a row has too few vectors for a long body (6)."""
+    size = loops[-1].size.number
+    if len(loops) < 2 or size is None or size % lanes or size // lanes >= CHAINS:
+        return None
+    axes, rows = loops[-2].axes, loops[-2].size.number
+    if rows is None or rows % CHAINS or len(axes) != 1:
+        return None
+    whole = LoopAxis(loops[-1].axes, Count.of(CHAINS * lanes))
+    return axes[0] if _together(stages, whole, lanes, machine) > 1 else None
 
 
 def halves(lanes: int, size: int | None) -> tuple[int, ...]:
@@ -181,9 +196,14 @@ def has_rest(widths: Sequence[int], size: int | None) -> bool:
 
 
 def _transposed_phase(
-    stages: list[Stage], order: Sequence[int], across: int, buffers: dict[str, Buffer], machine: Machine
+    stages: list[Stage],
+    order: Sequence[int],
+    across: int,
+    buffers: dict[str, Buffer],
+    machine: Machine,
+    height: int | None = None,
 ) -> Phase:
-    """Blocks are the rows, tiles the inside of their two loops."""
+    """Blocks are the rows, tiles the inside of their two loops; of a height that divides them, if one is given."""
     lanes = min(_lanes(stages, machine), TILE, 1 << machine.registers.bit_length() - 1)
     last = order[-1]
     strip = _strip(stages, last, across, buffers)
@@ -198,9 +218,11 @@ def _transposed_phase(
     if strip is None:
         inside = _merged([*rest, across], stages, buffers)[-1]
     outer = _merged([axis for axis in rest if axis not in inside.axes], stages, buffers)
-    height = inside.size.number
-    tiles = (height,) if strip is not None and height is not None else _heights(stages, lanes, height)
-    blocks = _block_sizes(height, machine)
+    tall = inside.size.number
+    tiles = (tall,) if strip is not None and tall is not None else _heights(stages, lanes, tall)
+    if height is not None and strip is None:
+        tiles = (height,)
+    blocks = _block_sizes(tall, machine)
     cut = [replace(loop, block=block) for loop, block in zip((vector, inside), blocks, strict=True)]
     inner = tuple(replace(loop, is_inside=True) for loop in cut)
     nest = Nest(tuple(stages), inner, 0, 2, Direction.ALONG, lanes, 1, tiles)

@@ -7,6 +7,7 @@ import pytest
 from fuzzing.comparing import assert_agrees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from quantized_text import Writer
 from random_programs import random_programs
 from written_out import WRITTEN_OUT, WrittenOut
 from xdsl.context import Context
@@ -52,6 +53,25 @@ def arguments(module: ModuleOp, seed: int = 0) -> list[np.ndarray]:
     assert isinstance(main, func.FuncOp)
     random = np.random.default_rng(seed)
     return [random.standard_normal(type.get_shape()).astype(np.float32) for type in main.function_type.inputs]
+
+
+@pytest.mark.parametrize(("size", "count"), [(16, 2), (256, 1)])
+def test_maps_of_bytes_in_short_rows_run_by_themselves(size: int, count: int) -> None:
+    """Row by row two vectors would wait for each other; a map takes several rows side by side."""
+    w, shape = Writer(np.random.default_rng(0)), f"512x{size}x"
+    bytes, kind, q = f"tensor<{shape}ui8>", f"tensor<{shape}f32>", ""
+    value = w.reals("%x", shape, 100, 0.02, "ui8")
+    for scale in np.linspace(0.03, 0.05, 12):
+        other = w.reals("%y", shape, 100, float(scale), "ui8")
+        product = w.op("multiply", (value, other), (kind, kind), kind)
+        q = w.quantized(product, shape, 100, float(scale), "ui8")
+        value = w.reals(q, shape, 100, float(scale), "ui8")
+    total = w.op("sum", (value,), (kind,), "tensor<512xf32>", ", axes = [1]")
+    w.lines.append(f"return {q}, {total} : {bytes}, tensor<512xf32>")
+    body = "\n".join(w.lines)
+    module = fd.parse(f"func.func @main(%x: {bytes}, %y: {bytes}) -> ({bytes}, tensor<512xf32>) {{\n{body}\n}}")
+    FuseOpsPass(strategy="cost", machine="haswell").apply(Context(), module)
+    assert len(primitives(module)) == count
 
 
 @pytest.mark.parametrize("written", WRITTEN_OUT.values(), ids=WRITTEN_OUT)

@@ -12,9 +12,10 @@ from fuse_dialect.backends.assembler.builder import Module, Parameter
 from fuse_dialect.backends.assembler.values import F32, F64, Type
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.backends.llvm.scalars import Scalars, apply
+from fuse_dialect.loops.bounds import CHAINS
 from fuse_dialect.loops.functions import SCALAR_FUNCTIONS, scalar_function
 from fuse_dialect.loops.program import Apply
-from fuse_dialect.loops.scheduling import CHAINS, schedule
+from fuse_dialect.loops.scheduling import schedule
 
 OPERANDS = {"math.powf": 2, "math.copysign": 2, "math.fma": 3, "arith.remf": 2}
 """How many functions of floats have, if not one."""

@@ -29,13 +29,13 @@ from fuse_dialect.backends.llvm.finishing import finished, joins_bytes
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import Reader, reader_at
 from fuse_dialect.backends.llvm.request import Request
+from fuse_dialect.loops.bounds import CHAINS
 from fuse_dialect.loops.contraction import Contraction, store_place
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.expansions import Expansion
 from fuse_dialect.loops.functions import DOT, PAIR_DOT, scalar_function
 from fuse_dialect.loops.places import Place, flat_place
 from fuse_dialect.loops.program import Apply, Read
-from fuse_dialect.loops.scheduling import CHAINS
 from fuse_dialect.loops.tiling import FEW_TILE_ROWS, Walk, needs_tiles
 from fuse_dialect.machines.machine import Unit
 

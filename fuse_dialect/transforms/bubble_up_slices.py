@@ -69,11 +69,14 @@ def _as_slice(op: TakeOp) -> None:
     if step < 1 or indices[0] < 0 or indices[-1] >= sizes[axis] or (np.diff(indices) != step).any():
         return
     slice = StridedSliceOp(op.input, begin=[int(indices[0])], end=[int(indices[-1]) + 1], strides=[step], axes=[axis])
-    reshape = ReshapeOp(slice.result, result_types=[op.result.type])
+    # What is all of an axis is moved alone: a slice between would keep kernels apart.
+    is_part = len(indices) < sizes[axis]
+    reshape = ReshapeOp(slice.result if is_part else op.input, result_types=[op.result.type])
     reshape.attributes.update(op.attributes)
-    for new in (slice, reshape):
-        new.location = op.location
-    Rewriter.replace_op(op, [slice, reshape], [reshape.result])
+    new: list[Operation] = [slice, reshape] if is_part else [reshape]
+    for each in new:
+        each.location = op.location
+    Rewriter.replace_op(op, new, [reshape.result])
 
 
 def _known_shape(value: SSAValue) -> Shape | None:

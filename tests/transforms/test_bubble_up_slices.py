@@ -215,3 +215,16 @@ def test_compiled_programs_compute_the_part_that_is_read(strategy: str) -> None:
     program = fd.compile(module, strategy=strategy, cache=False)
     assert "tensor<2x16x64xf32>" not in fd.text(program.module)
     assert_agrees(module, inputs, program(*inputs))
+
+
+def test_all_of_an_axis_is_taken_without_a_slice() -> None:
+    """The slice would be a kernel of its own between a product and who reads it."""
+    module = fd.parse("""func.func @main(%x: tensor<4x8xf32>, %w: tensor<1x8xf32>) -> tensor<4xf32> {
+  %0 = fuse.dense %x, %w : (tensor<4x8xf32>, tensor<1x8xf32>) -> tensor<4x1xf32>
+  %i = arith.constant dense<0> : tensor<i64>
+  %1 = fuse.take %0, %i, axis = 1 : (tensor<4x1xf32>, tensor<i64>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}""")
+    BubbleUpSlicesPass().apply(Context(), module)
+    module.verify()
+    assert not any(op.name == "fuse.strided_slice" for op in module.walk())

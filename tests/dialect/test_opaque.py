@@ -19,6 +19,7 @@ from fuse_dialect.dialect.ops.opaque import (
 )
 from fuse_dialect.dialect.ops.sequences import CumsumOp
 from fuse_dialect.loops.elements import dtype_named
+from fuse_dialect.lowering.loop_program import lower
 
 
 @pytest.mark.parametrize("shape", [(2, 0, 3), (0, 3, 2)])
@@ -159,6 +160,28 @@ def test_arange_loses_the_bits_that_its_type_has_no_room_for(element):
     pytest.importorskip("llvmlite")
     for strategy in ("tvm", "cost"):
         np.testing.assert_array_equal(fd.compile(module, strategy=strategy, cache=False)()[0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "is_whole"),
+    [
+        *((0.0, 1.0, True), (-7.0, 2.0, True), (9.0, -3.0, True), (2.0**53 - 4, 1.0, True)),
+        *((2.0**53, 2.0, False), (0.5, 1.0, False), (0.0, 1.5, False), (0.0, 2.0**51 + 1, False)),
+    ],
+)
+def test_numbers_are_counted_in_integers_where_reals_would_not_round(start, step, is_whole):
+    module = fd.parse(f"""func.func @main(%x: tensor<4xi64>) -> tensor<4xi64> {{
+      %0 = fuse.arange start = {start}, stop = {start + 4 * step}, step = {step} -> tensor<4xi64>
+      %1 = fuse.add %0, %x : tensor<4xi64>
+      return %1 : tensor<4xi64>
+    }}""")
+    x = np.array([0, 1, -5, 3])
+    expected = (start + np.arange(4) * step).astype(np.int64) + x
+    (function,) = module.ops
+    assert ("f64" not in str(lower(function))) == is_whole
+    np.testing.assert_array_equal(fd.run(module, x)[0], expected)
+    pytest.importorskip("llvmlite")
+    np.testing.assert_array_equal(fd.compile(module, cache=False)(x)[0], expected)
 
 
 def test_arange_gives_the_element_type_of_its_result(apply):

@@ -319,8 +319,9 @@ class Executable(Walk):
         """How long the record of a move may be, whatever the sizes are."""
         rank = max(len(self.plan.shapes[tensor]) for tensor in (*call.arguments, *call.results))
         # Of operands, not of arguments: an op may join one array with itself.
-        operands = self.primitives[call.kernel].only_op.operands
-        return longest_record(max(len(operands), len(call.results)), rank)
+        moving = self.primitives[call.kernel].only_op
+        assert moving is not None, "a move is one op"
+        return longest_record(max(len(moving.operands), len(call.results)), rank)
 
     @property
     def largest_words(self) -> Mapping[int, int]:

@@ -74,7 +74,9 @@ def from_torch(
     def by_aten() -> "tuple[ModuleOp, Any]":
         from fuse_dialect.pytorch.exported import in_core_aten
 
-        with _in_evaluation(module if is_network else None), _errors_of_exports(torch, name):
+        network = module if is_network else None
+        with _in_evaluation(network), _errors_of_exports(torch, name), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of PyTorch's own matters; the first export has told the others
             exported = torch.export.export(module, examples, dict(kwargs or {})) if is_network else module
             exported = in_core_aten(exported)
         return _read_by_aten(exported), exported

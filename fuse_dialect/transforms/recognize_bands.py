@@ -113,7 +113,7 @@ class _Search:
         if not (value in self.computed or self._is_constant(value)) or not is_tensor(type):
             return None
         shape = type.get_shape()
-        if len(shape) < 2 or DYNAMIC in shape or prod(shape[-2:]) < _LEAST:  # (2)
+        if len(shape) < 2 or DYNAMIC in shape or not prod(shape) or prod(shape[-2:]) < _LEAST:  # (2)
             return None
         if value not in self.bands:
             array = self._array(value)

@@ -97,3 +97,15 @@ def test_a_choice_by_a_band_knows_narrow_numbers(element: str) -> None:
     bands = [each for each in module.walk() if isinstance(each, BandOp)]
     assert [each.inside.value.data for each in bands] == ([1.0] if element == "f32" else [1.0, -2.0])
     np.testing.assert_array_equal(fd.run(module, x)[0], expected)
+
+
+def test_constants_without_elements_are_left_alone() -> None:
+    module = fd.parse("""func.func @main() -> tensor<0x64x64xf32> {
+      %c = arith.constant dense<> : tensor<0x64x64xf32>
+      %y = fuse.exp %c : tensor<0x64x64xf32>
+      %z = fuse.add %y, %c : tensor<0x64x64xf32>
+      return %z : tensor<0x64x64xf32>
+    }""")
+    RecognizeBandsPass().apply(Context(), module)
+    (result,) = fd.compile(module, cache=False)()
+    assert result.shape == (0, 64, 64)

@@ -6,7 +6,7 @@ from math import prod
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from quantized_text import Writer
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -22,7 +22,7 @@ MOVES: Mapping[str, tuple[str, Callable[[Shape], Shape]]] = {
     "reshape": ("reshape {x} : ({type})", lambda s: [prod(s)]),
     "expand_dims": ("expand_dims {x}, axis = 0 : ({type})", lambda s: [1, *s]),
     "slice": (
-        "strided_slice {x}, begin = [0], end = [99], strides = [2] : ({type})",
+        "strided_slice {x}, begin = [0], end = [9999], strides = [2] : ({type})",
         lambda s: [-(-s[0] // 2), *s[1:]],
     ),
     "reverse": ("reverse {x}, axes = [0] : ({type})", lambda s: s),
@@ -102,6 +102,7 @@ def test_what_only_moves_is_not_quantized_again(name: str, element: str) -> None
     st.sampled_from([("i8", -100), ("i8", 3), ("i8", 127), ("ui8", 0), ("ui8", 200)]),
     st.sampled_from([SCALE, 0.031]),
 )
+@example([(name, 0.0) for name in ("reshape", "pad", "beside itself", "repeat", "slice")], ("i8", -100), SCALE)
 def test_moves_keep_the_bits(moves: list[tuple[str, float]], kind: tuple[str, int], scale: float) -> None:
     text = moved(moves, *kind, scale)
     module = on_integers(text)

@@ -15,7 +15,7 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.dynamic import ShapeOfOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
-from fuse_dialect.interpreters.entry import functions_of
+from fuse_dialect.interpreters.entry import function_named, functions_of
 
 NAME = "check_sizes"
 """Of the function."""
@@ -28,12 +28,14 @@ def outline_checks(module: ModuleOp, entry: str) -> None:
         module: The module before fusion; it changes.
         entry: Name of the function.
 
+    Raises:
+        InterpretationError: There is no such function with one block.
+
     Complexity: linear in the number of ops, times the number of checks.
     """
-    functions = functions_of(module)
-    if entry not in functions or NAME in functions or len(functions[entry].body.blocks) != 1:
+    if NAME in functions_of(module):
         return
-    block = functions[entry].body.block
+    block = function_named(module, entry).body.block
     needed: set[Operation] = set()
     last: Operation | None = None
     for op in block.ops:

@@ -94,7 +94,7 @@ class Steps:
             found.update(self.readers.get(value, {}))
         return list(found)
 
-    def kept(self, first: int, second: int) -> tuple[int, ...]:
+    def kept(self, first: int, second: int) -> list[int]:
         """What a kernel still has to store when one of its readers computes it: what others read, or the outside."""
         producer, values = self.drafts[first], self.graph.facts.values
         kept: list[int] = []
@@ -103,7 +103,7 @@ class Steps:
             # Others read it if somebody does and that is not the consumer alone.
             if len(reading) > (second in reading) or (producer.escapes and values[value].escapes):
                 kept.append(value)
-        return tuple(kept)
+        return kept
 
     def alive(self, step: int) -> int:
         """The step that stands for one now (1)."""

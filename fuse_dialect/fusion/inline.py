@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from fuse_dialect.budget import Limits
 from fuse_dialect.fusion.inlining import Inlining, has_one_block, inline_calls
+from fuse_dialect.fusion.ir.function_like import is_private
 from fuse_dialect.fusion.ir.fusible_blocks import COMPILER_ATTRIBUTE, PRIMITIVE_ATTRIBUTE
 
 NO_INLINE_ATTRIBUTE = "no_inline"
@@ -46,9 +47,8 @@ class InlinePass(ModulePass):
 
 
 def _can_be_inlined(function: func.FuncOp) -> bool:
-    visibility = function.sym_visibility
     stays = {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE, NO_INLINE_ATTRIBUTE} & function.attributes.keys()
-    return visibility is not None and visibility.data == "private" and not stays and has_one_block(function)
+    return is_private(function) and not stays and has_one_block(function)
 
 
 _PRIVATE_FUNCTIONS = Inlining(InlinePass.name, takes=_can_be_inlined, undoes_fusion=False)

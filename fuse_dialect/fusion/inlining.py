@@ -21,7 +21,7 @@ from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.hardware import PADDING_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import FusedOp, YieldOp
 from fuse_dialect.dialect.places import place_at_call
-from fuse_dialect.fusion.ir.function_like import is_function
+from fuse_dialect.fusion.ir.function_like import is_function, is_private
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
@@ -169,8 +169,7 @@ class _CallsOfTable:
 
     def _is_private(self, name: str) -> bool:
         """Whether nothing but the calls of the module refers to the primitive."""
-        visibility = self.primitives[name].sym_visibility
-        return visibility is not None and visibility.data == "private" and name not in self.pinned
+        return is_private(self.primitives[name]) and name not in self.pinned
 
     def _inline_calls(self, op: Operation) -> None:
         """Inline all calls of primitives inside `op`."""

@@ -10,6 +10,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.size_names import contradiction, size_names
+from fuse_dialect.fusion.ir.function_like import is_private
 from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name, listed
 from fuse_dialect.interpreters.values import EvaluationError, mismatch
 
@@ -35,11 +36,11 @@ def function_named(module: ModuleOp, name: str) -> func.FuncOp:
         InterpretationError: There is no such function, or it has no body to run.
     """
     functions = functions_of(module)
-    public = [own for own, op in functions.items() if op.sym_visibility is None]
-    if name not in functions and name == DEFAULT_ENTRY and len(public) == 1:
-        (name,) = public
     if name not in functions:
-        raise InterpretationError(f"no function '{name}' in the module; there are {listed(public)}")
+        public = [own for own, op in functions.items() if not is_private(op)]
+        if name != DEFAULT_ENTRY or len(public) != 1:
+            raise InterpretationError(f"no function '{name}' in the module; there are {listed(public)}")
+        (name,) = public
     check_has_body(functions[name])
     return functions[name]
 

@@ -185,8 +185,7 @@ class _Block:
 
     def _part(self, op: Operation, value: SSAValue, part: Part) -> SSAValue:
         """A part of a value; a slice of what there is, if that is more (3)."""
-        own, given = self.made.get(value, (value, None))
-        given = whole(_shape(value)) if given is None else given
+        own, given = self.made.get(value) or (value, whole(_shape(value)))
         if given == part:
             return own
         key = own, part

@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from fuse_dialect.dialect.ops.regions import FusedOp
 from fuse_dialect.fusion.inlining import callee, is_primitive, other_references
 from fuse_dialect.fusion.ir.constants import is_constant
+from fuse_dialect.fusion.ir.function_like import is_private
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.fusion.outlining.group import Group
 from fuse_dialect.fusion.outlining.primitives import Primitives
@@ -72,10 +73,8 @@ def _rename(block: Block, calls: list[func.CallOp], pinned: set[str]) -> None:
 
 def _may_be_renamed(function: func.FuncOp, pinned: set[str]) -> bool:
     # (2)
-    visibility = function.sym_visibility
-    is_private = visibility is not None and visibility.data == "private"
     return (
-        is_private
+        is_private(function)
         and is_primitive(function)
         and function.sym_name.data not in pinned
         and any(not is_constant(op) for op in _ops_inside(function.body.block))

@@ -54,8 +54,9 @@ def module_of(ops: Sequence[Operation], arguments: Sequence[SSAValue], results: 
     return ModuleOp([function])
 
 
-def test_the_only_public_function_runs_where_none_is_called_main() -> None:
-    text = CHAIN.replace("@main", "@forward")
+@pytest.mark.parametrize("visibility", ["", "public "])
+def test_the_only_public_function_runs_where_none_is_called_main(visibility: str) -> None:
+    text = CHAIN.replace("@main", f"{visibility}@forward")
     results = run_module(parse_mlir(text), [X])
     np.testing.assert_array_equal(results[0], exp(exp(X)))
     with pytest.raises(InterpretationError, match="no function 'back' in the module; there are 'forward'"):

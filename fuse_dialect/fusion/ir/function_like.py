@@ -22,6 +22,12 @@ def is_function(op: Operation) -> bool:
     return isinstance(_named(op, "sym_name"), StringAttr) and isinstance(_named(op, "function_type"), TypeAttribute)
 
 
+def is_private(function: func.FuncOp) -> bool:
+    """Whether nothing outside of its module refers to a function; `public` may be written, or left out."""
+    visibility = function.sym_visibility
+    return visibility is not None and visibility.data == "private"
+
+
 def is_top_level(block: Block) -> bool:
     """Whether the block is the top level of a module: it ends without a terminator, and gives nothing to anybody."""
     return isinstance(block.parent_op(), ModuleOp)

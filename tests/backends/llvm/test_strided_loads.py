@@ -35,7 +35,8 @@ def every(stride: int, count: int, element: str) -> str:
 }}"""
 
 
-def _run(text: str, element: str, target: str, parts: int = 1) -> None:
+def _assert_same(text: str, element: str, target: str, parts: int = 1) -> None:
+    """Assert that a kernel between guard pages gives what the interpreter gives."""
     random = np.random.default_rng(3)
     (program,) = primitives(text)
     shapes = [each.shape for each in program.buffers if each.role.value == "argument"]
@@ -49,7 +50,7 @@ def _run(text: str, element: str, target: str, parts: int = 1) -> None:
 @pytest.mark.parametrize("stride", [-5, -4, -3, -2, -1, 2, 3, 4, 5])
 @pytest.mark.parametrize("count", [2, 16, 77])
 def test_elements_apart_are_those_of_the_interpreter(target: str, element: str, stride: int, count: int) -> None:
-    _run(every(stride, count, element), element, target)
+    _assert_same(every(stride, count, element), element, target)
 
 
 @pytest.mark.parametrize("target", HOSTS)
@@ -64,7 +65,7 @@ def test_what_is_turned_round_beside_guards_is_that_of_the_interpreter(target: s
   %b = fuse.concatenate %r, %a, axis = 1 : ({y}, {x}) -> {z}
   return %b : {z}
 }}"""
-    _run(text, element, target, parts=3)
+    _assert_same(text, element, target, parts=3)
 
 
 @pytest.mark.parametrize(("stride", "gathers"), [(-1, False), (2, False), (-3, False), (4, False), (5, True)])

@@ -228,10 +228,13 @@ def test_a_size_that_the_program_rejects_is_named(way: str, tmp_path: Path) -> N
     assert "https" not in message
 
 
+@pytest.mark.parametrize("entry", ["main", "forward"])
 @pytest.mark.parametrize("strategy", ["tvm", "cost"])
 @pytest.mark.parametrize("name", SYMBOLIC)
-def test_checks_of_sizes_are_no_steps_of_a_call(name: str, strategy: str) -> None:
-    program = fd.compile(read(name), strategy=strategy, cache=False)
+def test_checks_of_sizes_are_no_steps_of_a_call(name: str, strategy: str, entry: str) -> None:
+    module = fd.parse(fd.text(read(name)).replace("@main(", f"@{entry}("))
+    program = fd.compile(module, strategy=strategy, cache=False)
+    assert program.name == entry
     slow = [kernel for kernel in slow_kernels(program) if "shape_assertion" in str(kernel) or "check" in kernel.name]
     assert slow == []
 

@@ -8,6 +8,8 @@
    Its columns are packed anew for each block.
 6. Of an unknown number of rows, those that fill no tile get the smallest of a few tiles that holds them: a decoder has
    one row, and a tile of 14 would do 14 times its work.
+7. Registers for tiles are so fast that results count: one tile of rows meets all panels of a group that stays in the
+   second-level cache, so that it writes along rows. In turns with the next tile it would write to a page for each row.
 """
 
 from collections.abc import Mapping
@@ -69,6 +71,8 @@ class Matrices:
     """How columns are made of what was packed at compile time, if that is not what is multiplied."""
     has_tiles: bool = False
     """Whether registers for tiles hold the sums of many rows (`tiling`, 5)."""
+    turns_panels: bool = False
+    """Whether a tile of rows meets all panels of a group before the next one comes (7)."""
 
     @property
     def vectors(self) -> int:
@@ -145,6 +149,8 @@ class Matrices:
         """Tiles of rows in a block."""
         if self.strip_rows is not None:
             return self.strip_rows // self.tile.rows
+        if self.turns_panels:
+            return 1
         depth = self.block_depth if self.block_depth is not None else self.depth
         # (1) All tiles of a block meet a panel before the next one comes, so the block stays in the cache.
         row = self.tile.rows * max(depth or 1, 1) * self.bytes
@@ -155,6 +161,9 @@ class Matrices:
         """Panels of a group that is packed at run time."""
         if self.block_columns is not None:
             return self.block_columns // self.width
+        if self.turns_panels:
+            depth = self.block_depth if self.block_depth is not None else self.depth
+            return max(1, tiling.block_bytes(self.machine) // (self.width * max(depth or 1, 1) * self.bytes))
         # Columns that need no copy need no room either; those of strips are there as long as there are strips.
         if self.packing is not None or self.lying is not None or self.strip_rows is not None:
             return 1 << 40
@@ -163,6 +172,8 @@ class Matrices:
     @property
     def splits_columns(self) -> bool:
         """Whether parts differ in their columns, else in their rows."""
+        if self.turns_panels:
+            return True
         panels = 1 << 30 if self.columns is None else -(-self.columns // self.width)
         tiles = 1 << 30 if self.rows is None else -(-self.rows // self.tile.rows)
         # (2) Columns that a part packs it should use alone: if parts shared rows each would pack all of them.
@@ -257,8 +268,13 @@ def matrices_of(
         packing = None if expansion is None else expansion.panels
     # Of a row a tile takes a whole line, and none of it again before all other lines of the block.
     direct = _direct_place(program, contraction, machine, 1 if has_tiles else tile.rows, columns, whole_tiles)
-    if has_tiles and direct is not None and direct.strides[contraction.reduced[-1]].number != 1:
-        direct = None  # what a tile's row holds follows each other, as in copied rows
+    turns_panels = has_tiles and lying_place(program, contraction, contraction.rows) is not None
+    if has_tiles and direct is not None:
+        # What a tile's row holds follows each other, as in copied rows. These are whole lines, too: an array may begin
+        # anywhere, and a load from two lines takes twice as long.
+        is_worth_copying = columns is None or columns >= tiling.WORTH_COPYING
+        if is_worth_copying or direct.strides[contraction.reduced[-1]].number != 1:
+            direct = None
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
     lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not has_tiles else None
     block_depth = block
@@ -280,6 +296,7 @@ def matrices_of(
         block_depth,
         expansion=expansion,
         has_tiles=has_tiles,
+        turns_panels=turns_panels,
     )
 
 

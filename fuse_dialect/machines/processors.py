@@ -4,9 +4,10 @@ A table names what code generation looks at; LLVM knows the rest by the processo
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
-from fuse_dialect.machines.machine import Machine, Unit
+from fuse_dialect.machines.machine import Cache, Machine, Unit
 
 _V1 = frozenset({"sse2"})
 _V2 = _V1 | {"sse4.1"}
@@ -55,6 +56,10 @@ _UNITS: dict[Unit, tuple[frozenset[str], ...]] = {
 """Units, with the sets of features each of which brings them."""
 
 
+_CACHES_BESIDE_TILES = (Cache(48 << 10, 12), Cache(2 << 20, 16), Cache(32 << 20, 16))
+"""Caches of all processors that have tiles so far."""
+
+
 @cache
 def machine_of(cpu: str, features: str) -> Machine:
     """The machine that a processor with some features is. Caches are those that schedules take for granted.
@@ -72,7 +77,8 @@ def machine_of(cpu: str, features: str) -> Machine:
             units |= unit
     # AVX brings floats of 32 bytes; integers of that width come with AVX2, and LLVM halves them before.
     vector_bytes = 64 if "+avx512f" in on else 32 if "+avx" in on else 16
-    return Machine(cpu, vector_bytes, 32 if on & {"+avx512f", "+neon"} else 16, units, processor=cpu)
+    machine = Machine(cpu, vector_bytes, 32 if on & {"+avx512f", "+neon"} else 16, units, processor=cpu)
+    return replace(machine, caches=_CACHES_BESIDE_TILES) if "+amx-tile" in on else machine
 
 
 def features_of(processor: str) -> str:

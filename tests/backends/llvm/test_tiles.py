@@ -1,7 +1,7 @@
-"""Products in registers for tiles: what they give with emulated instructions, and what is compiled for a processor.
+"""Products in registers for tiles: what they give with emulated instructions and with those of the processor.
 
 No processor at hand need have tiles. The same text runs with functions in the place of instructions, which are compared
-with NumPy, and is compiled with instructions, which are counted.
+with NumPy, and is compiled with instructions, which are counted. Where the processor has tiles, it runs with them, too.
 """
 
 import ctypes
@@ -25,11 +25,17 @@ from test_contractions import primitives, run_kernel
 import fuse_dialect as fd
 from fuse_dialect.backends.assembler.builder import Module, Parameter
 from fuse_dialect.backends.assembler.engine import assembly, compile_object, host, load
+from fuse_dialect.backends.assembler.host import Host
 from fuse_dialect.backends.assembler.values import I64, PTR
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.backend import EmittedKernel
-from fuse_dialect.backends.llvm.contractions.tile_registers import TileInstructions
+from fuse_dialect.backends.llvm.contractions.tile_registers import (
+    TileInstructions,
+    TileShape,
+    configure,
+    release,
+)
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.loops.elements import dtype_named
@@ -37,7 +43,17 @@ from fuse_dialect.machines import tiles
 from fuse_dialect.machines.machine import TILES as UNITS_OF_TILES
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="guard pages are made with mprotect")
+HAS_TILES = "+amx-int8" in host().features and "+amx-bf16" in host().features
 needs_wide_vectors = pytest.mark.skipif("+avx512f" not in host().features, reason="columns of a tile are a vector")
+
+
+@pytest.fixture(
+    params=["emulated", pytest.param("own", marks=pytest.mark.skipif(not HAS_TILES, reason="no tiles here"))]
+)
+def processor(request: pytest.FixtureRequest) -> Host:
+    """A processor with tiles: one whose instructions are emulated, and that at hand."""
+    return TILES if request.param == "emulated" else host()
+
 
 FINISH = """
   %c = fuse.bias_add %y, %b, axis = 1 : (SUMS, tensor<Nxi32>) -> SUMS
@@ -74,10 +90,10 @@ def arguments(m: int, n: int, k: int, signs: tuple[str, str], *, finishes: bool,
     return arrays
 
 
-def family_of_exact(text: str, arrays: list[Array], seed: int) -> str:
+def family_of_exact(text: str, arrays: list[Array], seed: int, processor: Host) -> str:
     """The family of the kernel, which gives what NumPy gives; the seed says in how many parts, and what is constant."""
     (program,) = primitives(text)
-    got, family = run_kernel(program, arrays, frozenset({1} if seed % 2 else ()), 1 + seed % 3, TILES)
+    got, family = run_kernel(program, arrays, frozenset({1} if seed % 2 else ()), 1 + seed % 3, processor)
     np.testing.assert_array_equal(got, fd.run(fd.parse(text), *arrays)[0])
     return family
 
@@ -105,11 +121,13 @@ CONVOLUTION = (
 @needs_wide_vectors
 @pytest.mark.parametrize("signs", [("i8", "i8"), ("ui8", "ui8")])
 @pytest.mark.parametrize(("m", "n", "k"), [(16, 16, 64), (33, 40, 68), (40, 7, 8), (100, 33, 256)])
-def test_bytes_of_equal_signs_are_multiplied_by_tiles(signs: tuple[str, str], m: int, n: int, k: int) -> None:
+def test_bytes_of_equal_signs_are_multiplied_by_tiles(
+    signs: tuple[str, str], m: int, n: int, k: int, processor: Host
+) -> None:
     assert {"i8": "tdpbssd", "ui8": "tdpbuud"}[signs[0]] in instructions(emitted(dense(m, n, k, signs)).ir_text)
     for seed in range(2):
         arrays = arguments(m, n, k, signs, finishes=False, seed=seed)
-        assert family_of_exact(dense(m, n, k, signs), arrays, seed) == "tiles"
+        assert family_of_exact(dense(m, n, k, signs), arrays, seed, processor) == "tiles"
 
 
 @needs_wide_vectors
@@ -125,20 +143,20 @@ def test_bytes_of_equal_signs_are_multiplied_by_tiles(signs: tuple[str, str], m:
     ],
 )
 def test_convolutions_of_bytes_are_exact(
-    size: tuple[int, int], channels: int, out: int, taps: int, step: int, groups: int, pad: int
+    size: tuple[int, int], channels: int, out: int, taps: int, step: int, groups: int, pad: int, processor: Host
 ) -> None:
     text, arrays = _convolution(size, (channels, out), taps, step, groups, pad)
     assert "tdpbusd" in instructions(emitted(text).ir_text)
     for seed in range(2):
-        assert family_of_exact(text, arrays, seed) == "tiles"
+        assert family_of_exact(text, arrays, seed, processor) == "tiles"
 
 
 @needs_wide_vectors
-def test_numbers_of_a_row_that_lie_apart_are_copied_side_by_side() -> None:
+def test_numbers_of_a_row_that_lie_apart_are_copied_side_by_side(processor: Host) -> None:
     # Of two groups of four channels, a window of one column: its quads are every other one.
     text, arrays = _convolution((60, 3), (8, 32), 3, 3, 2, 0)
     for seed in range(2):
-        assert family_of_exact(text, arrays, seed) == "tiles"
+        assert family_of_exact(text, arrays, seed, processor) == "tiles"
 
 
 def _convolution(
@@ -199,13 +217,13 @@ def _float_products() -> Iterator[FloatProduct]:
 @needs_wide_vectors
 @pytest.mark.sums
 @pytest.mark.parametrize("product", list(_float_products()), ids=lambda each: f"{each.subscripts}-{each.x}-{each.w}")
-def test_products_of_bf16_are_as_near_as_rounding_allows(product: FloatProduct) -> None:
+def test_products_of_bf16_are_as_near_as_rounding_allows(product: FloatProduct, processor: Host) -> None:
     assert "tdpbf16ps" in instructions(emitted(product.text, product.constants).ir_text)
     random = np.random.default_rng(product.x[-1])
     bfloat = dtype_named("bf16")
     x, w = (random.standard_normal(shape).astype(bfloat) for shape in (product.x, product.w))
     (program,) = primitives(product.text)
-    got, _ = run_kernel(program, [x, w], product.constants, 2, TILES)
+    got, _ = run_kernel(program, [x, w], product.constants, 2, processor)
     exact = np.einsum(product.subscripts, x.astype(np.float64), w.astype(np.float64))
     magnitude = np.einsum(product.subscripts, np.abs(x.astype(np.float64)), np.abs(w.astype(np.float64)))
     # Two sums of half as many, their sum, and what there was before: no more roundings than terms and two.
@@ -215,7 +233,7 @@ def test_products_of_bf16_are_as_near_as_rounding_allows(product: FloatProduct) 
 @needs_wide_vectors
 @pytest.mark.sums
 @pytest.mark.parametrize("pad", [0, 1])
-def test_convolutions_of_bf16_are_as_near_as_rounding_allows(pad: int) -> None:
+def test_convolutions_of_bf16_are_as_near_as_rounding_allows(pad: int, processor: Host) -> None:
     op = CONVOLUTION.format(pad=pad, step=1, groups=1)
     shape = (1, 12 + 2 * pad, 12 + 2 * pad, 40)
     product = FloatProduct(op, (1, 14, 14, 36), (40, 3, 3, 36), shape, "")
@@ -223,17 +241,17 @@ def test_convolutions_of_bf16_are_as_near_as_rounding_allows(pad: int) -> None:
     random = np.random.default_rng(pad)
     x, w = (random.standard_normal(each).astype(dtype_named("bf16")) for each in (product.x, product.w))
     (program,) = primitives(product.text)
-    got, _ = run_kernel(program, [x, w], product.constants, 2, TILES)
+    got, _ = run_kernel(program, [x, w], product.constants, 2, processor)
     assert_agrees(fd.parse(product.text), [x, w], [got])
 
 
 @needs_wide_vectors
-def test_numbers_below_the_normal_ones_count_as_zero_in_tiles_of_bf16() -> None:
+def test_numbers_below_the_normal_ones_count_as_zero_in_tiles_of_bf16(processor: Host) -> None:
     # What a user gives up: NumPy says 64 here.
     product = FloatProduct("fuse.dense %x, %w", (16, 64), (16, 64), (16, 16), "")
     x, w = (np.full((16, 64), number, dtype_named("bf16")) for number in (2.0**-127, 2.0**127))
     (program,) = primitives(product.text)
-    got, _ = run_kernel(program, [x, w], product.constants, 1, TILES)
+    got, _ = run_kernel(program, [x, w], product.constants, 1, processor)
     assert not got.any()
     assert (fd.run(fd.parse(product.text), x, w)[0] == 64).all()
 
@@ -249,10 +267,10 @@ def test_numbers_below_the_normal_ones_count_as_zero_in_tiles_of_bf16() -> None:
         (64, 33, 13000),  # sums wait in the result
     ],
 )
-def test_products_of_all_edges_are_exact(m: int, n: int, k: int, *, finishes: bool) -> None:
+def test_products_of_all_edges_are_exact(m: int, n: int, k: int, processor: Host, *, finishes: bool) -> None:
     for signs, seed in ((("ui8", "i8"), m + n), (("i8", "ui8"), k // 4 + 1)):
         arrays = arguments(m, n, k, signs, finishes=finishes, seed=seed)
-        family = family_of_exact(dense(m, n, k, signs, finishes=finishes), arrays, seed)
+        family = family_of_exact(dense(m, n, k, signs, finishes=finishes), arrays, seed, processor)
         assert family == "tiles" or 1 in (n, k // 4)  # products with a vector, or of two, have other loops
 
 
@@ -273,8 +291,10 @@ PROGRAM = """func.func @main(%x: tensor<2x50x64xbf16>, %q: tensor<64x64xbf16>, %
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> str:
-    """The path of a machine whose tiles are emulated."""
+def machine(processor: Host, tmp_path: Path) -> str:
+    """A machine whose tiles are emulated, and the one at hand."""
+    if processor is not TILES:
+        return "native"
     path = tmp_path / "machine.toml"
     path.write_text('name = "emulated"\nprocessor = "native"\nemulated = ["byte-tiles", "pair-tiles"]\n')
     return str(path)
@@ -350,32 +370,53 @@ def test_rows_without_signs_on_either_side_have_their_instruction() -> None:
     assert "tdpbsud" in instructions(emitted(dense(32, 32, 64, ("i8", "ui8"))).ir_text)
 
 
-def _tile_function(name: str, rows: int, points: int) -> str:
-    """A module whose function adds the products of two arrays to a third one."""
-    module = Module()
+def _tile_function(name: str, rows: int, points: int, processor: Host) -> str:
+    """A module whose function adds the products of two arrays to a third one, 16 columns of it."""
+    module = Module(processor.attributes)
     parameters = [Parameter(each, PTR) for each in "abc"] + [Parameter("distance", I64)]
     f = module.function("multiplied", parameters)
     a, b, c, distance = f.parameters
-    do = TileInstructions(f, TILES.machine)
-    left, right = do.load(rows, points, a, distance), do.load(points, 16, b, f.i64(64))
-    do.store(rows, c, f.i64(64), do.add_products(name, (rows, points), do.load(rows, 16, c, f.i64(64)), left, right))
+    shape = TileShape((rows,), points)
+    do = TileInstructions.begun(f, processor.machine, shape)
+    configure(f, processor.machine, shape)
+    for number, place, apart in ((4, a, distance), (6, b, f.i64(64)), (0, c, f.i64(64))):
+        do.load(number, place, apart)
+    do.add_products(name, 0, 4, 6)
+    do.store(0, c, f.i64(64))
+    release(f, processor.machine)
     f.ret()
     return module.text()
 
 
-def multiplied(name: str, arrays: Sequence[Array]) -> Array:
-    """What an emulated instruction makes of two factors and sums."""
+def multiplied(name: str, arrays: Sequence[Array], processor: Host) -> Array:
+    """What an instruction makes of two factors and sums."""
     a, b, c = (np.ascontiguousarray(array).copy() for array in arrays)
     rows, points = a.shape[0], b.shape[0]
-    code = load(compile_object(_tile_function(name, rows, points)), ["multiplied"])
+    code = load(compile_object(_tile_function(name, rows, points, processor)), ["multiplied"])
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.addresses["multiplied"])
     call(a.ctypes.data, b.ctypes.data, c.ctypes.data, a.strides[0])
     return c
 
 
+def test_a_processor_is_told_rows_and_bytes_of_each_register() -> None:
+    bytes = TileShape((16, 9), 5).configuration()
+    assert len(bytes) == 64
+    assert bytes[:16] == [1] + 15 * [0]
+    # Two registers of sums for each tile of rows, then the tiles of rows, then those of columns.
+    assert bytes[16:32:2] == [64, 64, 64, 64, 20, 20, 64, 64]
+    assert bytes[48:56] == [16, 16, 9, 9, 16, 9, 5, 5]
+    assert not any(bytes[17:32:2] + bytes[32:48] + bytes[56:])
+
+
+def test_other_rows_are_told_and_what_was_told_before() -> None:
+    # 57 rows are tiles of 29, and of 28 at the end.
+    counted = instructions(emitted(dense(57, 64, 64)).ir_text)
+    assert (counted["ldtilecfg"], counted["tilerelease"]) == (3, 1)
+
+
 @pytest.mark.parametrize("name", ["tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud"])
 @pytest.mark.parametrize(("rows", "points"), [(16, 16), (13, 16), (16, 5), (1, 1)])
-def test_emulated_products_of_bytes_are_those_of_numpy(name: str, rows: int, points: int) -> None:
+def test_products_of_tiles_of_bytes_are_those_of_numpy(name: str, rows: int, points: int, processor: Host) -> None:
     random = np.random.default_rng(rows + points)
     types = [np.dtype({"s": np.int8, "u": np.uint8}[sign]) for sign in name[4:6]]
     a, b = (
@@ -385,7 +426,7 @@ def test_emulated_products_of_bytes_are_those_of_numpy(name: str, rows: int, poi
     c = random.integers(-(2**31), 2**31 - 1, (rows, 16)).astype(np.int32)
     columns = b.reshape(points, 16, 4).transpose(0, 2, 1).reshape(4 * points, 16)
     expected = c + a.astype(np.int32) @ columns.astype(np.int32)
-    np.testing.assert_array_equal(multiplied(name, (a, b, c)), expected)
+    np.testing.assert_array_equal(multiplied(name, (a, b, c), processor), expected)
 
 
 def _pairs(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -399,7 +440,9 @@ def _normal(array: Array) -> Array:
 
 
 @pytest.mark.parametrize(("rows", "points", "scale"), [(16, 16, 0), (7, 3, 0), (16, 16, -63), (4, 16, -125)])
-def test_emulated_products_of_bf16_round_as_the_manual_says(rows: int, points: int, scale: int) -> None:
+def test_products_of_tiles_of_bf16_round_as_the_manual_says(
+    rows: int, points: int, scale: int, processor: Host
+) -> None:
     random = np.random.default_rng(rows)
     a, b = (np.ldexp(_pairs(random, shape), scale) for shape in ((rows, 2 * points), (2 * points, 16)))
     a, b = ((each.view(np.uint32) & 0xFFFF0000).view(np.float32) for each in (a, b))
@@ -413,7 +456,7 @@ def test_emulated_products_of_bf16_round_as_the_manual_says(rows: int, points: i
     expected = _normal(_normal(c) + _normal(halves[0] + halves[1]))
     bits = [(each.view(np.uint32) >> 16).astype(np.uint16) for each in (a, b)]
     columns = bits[1].reshape(points, 2, 16).transpose(0, 2, 1).reshape(points, 32)
-    np.testing.assert_array_equal(multiplied("tdpbf16ps", (bits[0], columns, c)), expected)
+    np.testing.assert_array_equal(multiplied("tdpbf16ps", (bits[0], columns, c), processor), expected)
 
 
 @pytest.mark.parametrize("granted", [False, True])

@@ -12,6 +12,7 @@ from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.strips import fill_strip, strip_function
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
+from fuse_dialect.backends.llvm.contractions.tile_registers import configure, release, tile_shape
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan
 
@@ -38,17 +39,20 @@ class Convolve(Blocks):
         self.p = plan
         self.above, self.along = plan.convolution.windows
         walk = plan.walk()
+        self.steps, self.distance = walk.outer[0] if plan.in_blocks else (1, 0)
+        if plan.in_blocks:
+            walk = replace(walk, outer=walk.outer[1:])
+        self.told = tile_shape((plan.grid.rows, plan.grid.columns), walk) if plan.has_tiles else None
         # positions of outer axes come from the convolution: some of them are row axes
         self.copies = replace(self.copies, contraction=plan.contraction)
         self.tiles = Tiles(
             request,
             plan.contraction,
-            replace(walk, outer=walk.outer[1:]) if plan.in_blocks else walk,
+            walk,
             (self.above.pixel, self.along.pixel),
             plan.in_blocks,
-            has_tiles=plan.has_tiles,
+            told=self.told,
         )
-        self.steps, self.distance = walk.outer[0] if plan.in_blocks else (1, 0)
         if plan.direct is None:
             self.strip = strip_function(request, plan.convolution, plan.strip)
 
@@ -61,6 +65,8 @@ class Convolve(Blocks):
         groups = self.covering(self.panels, group)
         outer = self.count_of(plan.convolution.outer)
         low, high = self.frame.share(f.multiply(f.multiply(outer, groups), strips))
+        if self.told is not None:
+            configure(f, plan.machine, self.told)
         with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
             number, strip = self.frame.divided(loop.index, strips)
             rest, number_of_group = self.frame.divided(number, groups)
@@ -70,6 +76,8 @@ class Convolve(Blocks):
             base = self.columns(point, (first, count), f.compare("ne", number, loop.carried[0]))
             self._strip(point, strip, (first, count), base)
             loop.following = [number]
+        if self.told is not None:
+            release(f, plan.machine)
         f.ret()
 
     def _strip(self, point: dict[int, Value], number: Value, group: tuple[Value, Value], base: Value) -> None:

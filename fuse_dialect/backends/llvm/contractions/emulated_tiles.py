@@ -1,6 +1,8 @@
 """What tile instructions do, as functions: kernels that use tiles run, and are compared, where no processor has them.
 
-1. A tile is a vector of 256 numbers of 32 bits: 16 rows of 16. What a shape leaves out is 0.
+1. A register is 256 numbers of 32 bits in memory: 16 rows of 16. Functions are told the shape that a processor would
+   be configured for. Behind the numbers of a row that is loaded there are zeros; rows that a shape leaves out are not
+   read.
 2. Products of bytes are exact, and sums of 32 bits wrap.
 3. Products of bf16: each sum begins at 0 for the numbers with even and for those with odd places, and adds one product
    after the other, rounded once; both sums, then that and what there was before, are added. Numbers below 2^-126 count
@@ -12,12 +14,12 @@ Source: Intel 64 and IA-32 Architectures Software Developer's Manual, TDPBSSD, T
 from collections.abc import Callable, Mapping
 
 from fuse_dialect.backends.assembler.builder import Function, Module, Parameter
-from fuse_dialect.backends.assembler.values import F32, I8, I16, I32, I64, PTR, VOID, Type, Value, constant
+from fuse_dialect.backends.assembler.values import F32, I8, I32, I64, PTR, Type, Value, constant
 
 ROWS = 16
 """Rows of a tile, and numbers of a row."""
-TILE = I32.wide(ROWS * ROWS)
-"""What holds a tile (1)."""
+NUMBERS = ROWS * ROWS
+"""Of a register (1)."""
 _ROW = I32.wide(ROWS)
 _SIGNS = {"tdpbssd": (True, True), "tdpbsud": (True, False), "tdpbusd": (False, True), "tdpbuud": (False, False)}
 """Whether the bytes of rows, and those of columns, have signs."""
@@ -27,45 +29,44 @@ def emulated(module: Module, name: str) -> str:
     """The symbol of a function that does what an instruction does; written at the first call."""
     symbol = f"emulated_{name}"
     if not module.defines(symbol):
-        kinds, result, write = _FUNCTIONS[name]
+        kinds, write = _FUNCTIONS[name]
         parameters = [Parameter(f"p{number}", type) for number, type in enumerate(kinds)]
-        f = module.function(symbol, parameters, linkage="internal", attributes="noinline", result=result)
+        f = module.function(symbol, parameters, linkage="internal", attributes="noinline")
         f.flags = ""
         write(f)
     return symbol
 
 
 def _zero(f: Function) -> None:
-    f.ret(constant(TILE, 0))
+    (tile,) = f.parameters
+    with f.loop(f.i64(0), f.i64(ROWS), hints=["unroll.disable"]) as loop:
+        f.store(_none(), _row(f, tile, loop.index), 64)
+    f.ret()
 
 
 def _load(f: Function) -> None:
-    rows, bytes, source, distance = f.parameters
-    to = _stored(f, constant(TILE, 0))
-    mask = f.first_lanes(f.quotient(_long(f, bytes), 4), ROWS)
-    with f.loop(f.i64(0), _long(f, rows), hints=["unroll.disable"]) as loop:
+    tile, rows, bytes, source, distance = f.parameters
+    mask = f.first_lanes(f.quotient(bytes, 4), ROWS)
+    with f.loop(f.i64(0), rows, hints=["unroll.disable"]) as loop:
         # Rows are bytes apart, whatever these are multiples of.
         numbers = f.masked_load(_ROW, f.offset(source, f.multiply(loop.index, distance), I8), mask, _none())
-        f.store(numbers, _row(f, to, loop.index), 64)
-    f.ret(f.load(TILE, to, 64))
+        f.store(numbers, _row(f, tile, loop.index), 64)
+    f.ret()
 
 
 def _store(f: Function) -> None:
-    rows, bytes, to, distance, tile = f.parameters
-    source = _stored(f, tile)
-    mask = f.first_lanes(f.quotient(_long(f, bytes), 4), ROWS)
-    with f.loop(f.i64(0), _long(f, rows), hints=["unroll.disable"]) as loop:
-        numbers = f.load(_ROW, _row(f, source, loop.index), 64)
+    tile, rows, bytes, to, distance = f.parameters
+    mask = f.first_lanes(f.quotient(bytes, 4), ROWS)
+    with f.loop(f.i64(0), rows, hints=["unroll.disable"]) as loop:
+        numbers = f.load(_ROW, _row(f, tile, loop.index), 64)
         f.masked_store(numbers, f.offset(to, f.multiply(loop.index, distance), I8), mask)
     f.ret()
 
 
 def _bytes(name: str) -> Callable[[Function], None]:
     def write(f: Function) -> None:
-        rows, _, depth, total, lhs, rhs = f.parameters
-        sums, left, right = (_stored(f, each) for each in (total, lhs, rhs))
-        with f.loop(f.i64(0), _long(f, rows), hints=["unroll.disable"]) as row:
-            points = f.quotient(_long(f, depth), 4)
+        sums, left, right, rows, points = f.parameters
+        with f.loop(f.i64(0), rows, hints=["unroll.disable"]) as row:
             start = [f.load(_ROW, _row(f, sums, row.index), 64)]
             with f.loop(f.i64(0), points, carried=start, hints=["unroll.disable"]) as loop:
                 quad, quads = _factors(f, (left, right), row.index, loop.index)
@@ -78,17 +79,15 @@ def _bytes(name: str) -> Callable[[Function], None]:
                     added = f.binary("add", added, f.binary("mul", *factors))
                 loop.following = [added]
             f.store(loop.carried[0], _row(f, sums, row.index), 64)
-        f.ret(f.load(TILE, sums, 64))
+        f.ret()
 
     return write
 
 
 def _floats(f: Function) -> None:
-    rows, _, depth, total, lhs, rhs = f.parameters
-    sums, left, right = (_stored(f, each) for each in (total, lhs, rhs))
+    sums, left, right, rows, points = f.parameters
     type = F32.wide(ROWS)
-    with f.loop(f.i64(0), _long(f, rows), hints=["unroll.disable"]) as row:
-        points = f.quotient(_long(f, depth), 4)
+    with f.loop(f.i64(0), rows, hints=["unroll.disable"]) as row:
         start = [constant(type, 0), constant(type, 0)]
         with f.loop(f.i64(0), points, carried=start, hints=["unroll.disable"]) as loop:
             pair, pairs = _factors(f, (left, right), row.index, loop.index)
@@ -100,7 +99,7 @@ def _floats(f: Function) -> None:
         even, odd = loop.carried
         both = _normal(f, f.fadd(even, odd))
         f.store(_normal(f, f.fadd(_normal(f, f.load(type, place, 64)), both)), place, 64)
-    f.ret(f.load(TILE, sums, 64))
+    f.ret()
 
 
 def _factors(f: Function, tiles: tuple[Value, Value], row: Value, point: Value) -> tuple[Value, Value]:
@@ -129,30 +128,20 @@ def _normal(f: Function, value: Value) -> Value:
     return f.cast("bitcast", chosen, value.type)
 
 
-def _stored(f: Function, tile: Value) -> Value:
-    to = f.scratch(I32, ROWS * ROWS)
-    f.store(tile, to, 64)
-    return to
-
-
 def _row(f: Function, tile: Value, number: Value) -> Value:
     return f.offset(tile, f.multiply(number, f.i64(ROWS)), I32)
-
-
-def _long(f: Function, value: Value) -> Value:
-    return f.cast("zext", value, I64)
 
 
 def _none() -> Value:
     return constant(_ROW, 0)
 
 
-_DOT: tuple[Type, ...] = (I16, I16, I16, TILE, TILE, TILE)
-_FUNCTIONS: Mapping[str, tuple[tuple[Type, ...], Type, Callable[[Function], None]]] = {
-    "tilezero": ((I16, I16), TILE, _zero),
-    "tileloadd64": ((I16, I16, PTR, I64), TILE, _load),
-    "tilestored64": ((I16, I16, PTR, I64, TILE), VOID, _store),
-    **{name: (_DOT, TILE, _bytes(name)) for name in _SIGNS},
-    "tdpbf16ps": (_DOT, TILE, _floats),
+_DOT: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64)
+_FUNCTIONS: Mapping[str, tuple[tuple[Type, ...], Callable[[Function], None]]] = {
+    "tilezero": ((PTR,), _zero),
+    "tileloadd64": ((PTR, I64, I64, PTR, I64), _load),
+    "tilestored64": ((PTR, I64, I64, PTR, I64), _store),
+    **{name: (_DOT, _bytes(name)) for name in _SIGNS},
+    "tdpbf16ps": (_DOT, _floats),
 }
-"""By the name of the instruction: what it gets, what it gives, and what it does."""
+"""By the name of the instruction: what it gets, and what it does."""

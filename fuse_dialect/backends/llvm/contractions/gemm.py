@@ -11,6 +11,7 @@
 from fuse_dialect.backends.assembler.values import I1, Value, constant
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
+from fuse_dialect.backends.llvm.contractions.tile_registers import configure, release, tile_shape
 from fuse_dialect.backends.llvm.intervals import IntervalOf
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops import tiling
@@ -27,9 +28,9 @@ class _Gemm(Blocks):
         self.m = matrices
         row = contraction.row_axes[-1] if contraction.row_axes else None
         in_blocks = matrices.block_depth is not None
-        self.tiles = Tiles(
-            request, contraction, matrices.walk(), (None, row), in_blocks, matrices.expansion, matrices.has_tiles
-        )
+        walk = matrices.walk()
+        self.told = tile_shape((1, matrices.tile.rows), walk) if matrices.has_tiles else None
+        self.tiles = Tiles(request, contraction, walk, (None, row), in_blocks, matrices.expansion, self.told)
         self.row_tiles = self.ceiling(self.axis(row), matrices.tile.rows) if row is not None else f.i64(1)
 
     def write(self) -> None:
@@ -38,6 +39,8 @@ class _Gemm(Blocks):
         self._cut(outer)
         tasks = f.multiply(f.multiply(outer, self.groups), self.blocks)
         low, high = self.frame.share(tasks)
+        if self.told is not None:
+            configure(f, self.m.machine, self.told)
         with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
             number, block = self.frame.divided(loop.index, self.blocks)
             rest, group = self.frame.divided(number, self.groups)
@@ -52,6 +55,8 @@ class _Gemm(Blocks):
                 base = self._lying(self.m.lying, {**point, self.column: f.multiply(first, f.i64(self.width))})
             self._depth_blocks(point, group, block, base)
             loop.following = [number]
+        if self.told is not None:
+            release(f, self.m.machine)
         f.ret()
 
     def _lying(self, place: Place, point: dict[int, Value]) -> Value:

@@ -9,7 +9,8 @@
 4. A long `finish` runs from the stack, a few vectors side by side: the code stays small, and few values live at once.
 5. Whatever comes from memory is asked for in advance: the panel some rows ahead, the rows of the next tile while this
    one runs, and at its start the lines that `finish` reads and writes. A processor finds few of these by itself.
-6. Where a processor has registers for tiles, these hold the sums of many rows, and give them to the stack.
+6. Where a processor has registers for tiles, these hold the sums of many rows, and give them to the result or the
+   stack. Results are not fetched then: tiles are many rows high, and lines of so many rows drive each other out.
 7. A single row asks for a line with each product. Where all columns are few, most of those lines are beyond the last
    one, and in a loop of small products they take the place of what the next round needs: nothing is asked for.
 """
@@ -23,7 +24,7 @@ from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import I1, I8, VOID, Type, Value, constant
 from fuse_dialect.backends.llvm.contractions.dots import dot, pair_dot
 from fuse_dialect.backends.llvm.contractions.expanded import ExpandedColumns
-from fuse_dialect.backends.llvm.contractions.tile_registers import RegisterSums, instruction
+from fuse_dialect.backends.llvm.contractions.tile_registers import RegisterSums, TileShape, instruction
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
 from fuse_dialect.backends.llvm.finishing import finished, joins_bytes
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
@@ -109,8 +110,8 @@ class Tiles:
     """Whether sums wait in the result until the last block of the reduced axes."""
     expansion: Expansion | None = None
     """How columns are made of what is packed, if that is not what is multiplied."""
-    has_tiles: bool = False
-    """Whether many rows are multiplied in registers for tiles (6)."""
+    told: TileShape | None = None
+    """What the kernel tells the processor of tiles, if many rows are multiplied in registers for these (6)."""
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -150,21 +151,39 @@ class _Tile:
         self.depth, self.row_count, self.column_count, self.first, self.last = rest[len(tiles.parallel) :]
         self.type = tiles.sum_type.wide(shape.lanes)
         self.registers = None
-        if tiles.has_tiles and (shape.rows > FEW_TILE_ROWS or needs_tiles(tiles.contraction.product)):
+        if tiles.told is not None and (shape.rows > FEW_TILE_ROWS or needs_tiles(tiles.contraction.product)):
             name = instruction(tiles.contraction)
             self.registers = RegisterSums(f, self.machine, tiles.walk, name, tiles.sum_type)
+        self.straight = self._straight() if self.registers is not None else None
         self.is_long = self.registers is not None or self._is_long()
-        if self.is_long:
+        if self.is_long and self.straight is None:
             self.stack = f.scratch(tiles.sum_type, shape.rows * shape.vectors * shape.lanes)
 
     def _is_long(self) -> bool:
+        return self.shape.some_rows or self._cost() * self.shape.rows * self.shape.vectors > _LONG
+
+    def _cost(self) -> float:
+        """Instructions of `finish` for a vector."""
         finish = self.tiles.contraction.stage.finish
-        cost = sum(scalar_function(each.function).instructions if isinstance(each, Apply) else 1 for each in finish)
-        return self.shape.some_rows or cost * self.shape.rows * self.shape.vectors > _LONG
+        return sum(scalar_function(each.function).instructions if isinstance(each, Apply) else 1 for each in finish)
+
+    def _straight(self) -> int | None:
+        """Elements between rows of the result, if registers for tiles can be stored there: whole ones, as they are."""
+        shape, stage = self.shape, self.tiles.contraction.stage
+        is_whole = shape.columns == shape.vectors * shape.lanes and not shape.some_rows and not self.tiles.in_blocks
+        if stage.finish or not is_whole or self.frame.buffers[stage.buffer].element != self.tiles.contraction.element:
+            return None
+        distance = self._distance(self.store, 0, 1, 0)
+        return distance if self._distance(self.store, 0, 0, 1) == shape.lanes else None
 
     def write(self) -> None:
         f, tiles = self.f, self.tiles
         self._prefetch_results()
+        if self.registers is not None and not tiles.in_blocks:
+            self._multiply(self.registers)
+            self._finish_tiles(self.registers)
+            f.ret()
+            return
         sums = self._sums()
         if tiles.in_blocks:
             if self.registers is not None:
@@ -185,13 +204,41 @@ class _Tile:
             self._each_row(sums, self._finished)
         f.ret()
 
+    def _multiply(self, registers: RegisterSums) -> None:
+        """Add up all products in registers for tiles."""
+        f, told, depth = self.f, self.tiles.told, self.tiles.walk.depth
+        assert told is not None, "a kernel that uses tiles tells the processor so"
+        registers.begin(self.shape.grid, self.shape.vectors, self.shape.width, told)
+        self._outer(0, (self.a, self.b, f.i64(0)), self.depth if depth is None else f.i64(depth), ())
+
+    def _finish_tiles(self, registers: RegisterSums) -> None:
+        """Store what is in registers for tiles, or what `finish` makes of it."""
+        f, shape, columns = self.f, self.shape, self.shape.vectors * self.shape.lanes
+        if self.straight is not None:
+            for number, piece in enumerate(registers.pieces):
+                r, c = f.i64(piece.first // shape.grid[1]), f.i64(piece.first % shape.grid[1])
+                to = self.frame.address(self.tiles.contraction.stage.buffer, self.store, self._at(r, c, 0))
+                registers.store(number, to, f.i64(self.straight), f.i64(shape.lanes))
+            registers.end()
+            return
+        # One tile after the other, unless that is much code, or nobody knows how many rows there are.
+        apart = len(registers.pieces) > 1 and not shape.some_rows and self._cost() * CHAINS <= _LONG
+        for number, piece in enumerate(registers.pieces):
+            registers.store(number, self._on_stack(f.i64(piece.first)), f.i64(columns), f.i64(shape.lanes))
+            if apart:
+                self._each_row_of_stack(piece.first, piece.rows, self._finished)
+        registers.end()
+        if not apart:
+            self._each_row_of_stack(0, shape.rows, self._finished)
+
     def _prefetch_results(self) -> None:
         """Fetch the lines of the results, and what `finish` reads for each row of them."""
         shape, contraction = self.shape, self.tiles.contraction
         # (5) A prefetch of what does not exist does no harm, but takes the place of one that does.
         if shape.some_rows or shape.columns is None:
             return  # some of the tile lies outside
-        self._prefetch_lines(contraction.stage.buffer, self.store, writes=True)
+        if self.registers is None:  # (6)
+            self._prefetch_lines(contraction.stage.buffer, self.store, writes=True)
         for read in contraction.stage.finish:
             if isinstance(read, Read) and not read.guards:
                 place = flat_place(read.indices, self.frame.buffers[read.buffer].shape, len(contraction.stage.axes))
@@ -229,8 +276,11 @@ class _Tile:
         f, walk = self.f, self.tiles.walk
         depth, start = self.depth if walk.depth is None else f.i64(walk.depth), (self.a, self.b, f.i64(0))
         if self.registers is not None:
-            sums = self.registers.begin(self.shape.grid, self.shape.vectors, self.shape.width)
-            self.registers.store(self._outer(0, start, depth, sums), self.stack)
+            self._multiply(self.registers)
+            for number, piece in enumerate(self.registers.pieces):
+                to, columns = self._on_stack(f.i64(piece.first)), f.i64(self.shape.vectors * self.shape.lanes)
+                self.registers.store(number, to, columns, f.i64(self.shape.lanes))
+            self.registers.end()
             return ()
         sums = tuple(constant(self.type, 0) for _ in range(self.shape.rows * self.shape.vectors))
         return self._outer(0, start, depth, sums)
@@ -255,7 +305,8 @@ class _Tile:
                 columns = ExpandedColumns(around, expansion, (b, self.point[column], number))
                 return self._blockwise(a, columns, depth, sums)
             if self.registers is not None:
-                return self.registers.added(a, b, depth, sums)
+                self.registers.add(a, b, depth)
+                return ()
             return self._inner(a, b, depth, sums)
         count, distance = walk.outer[level]
         below = f.i64(self.shape.width)
@@ -398,11 +449,16 @@ class _Tile:
         # (4) From the stack, so that `finish` is there once and not for every vector.
         for number, total in enumerate(sums):
             f.store(total, f.offset(self.stack, f.i64(number * shape.lanes), scalar), 64)
-        stop = self.row_count if shape.some_rows else f.i64(shape.rows)
-        step = self._rows_at_once()
+        self._each_row_of_stack(0, shape.rows, store)
+
+    def _each_row_of_stack(self, first: int, rows: int, store: _Store) -> None:
+        """Let `store` write some rows of the tile, whose sums are on the stack."""
+        f, shape, scalar = self.f, self.shape, self.tiles.sum_type
+        stop = self.row_count if shape.some_rows else f.i64(first + rows)
+        step = self._rows_at_once(rows)
 
         def row(number: Value) -> _Row:
-            base = f.offset(self.stack, f.multiply(number, f.i64(shape.vectors * shape.lanes)), scalar)
+            base = self._on_stack(number)
             piece = [
                 f.load(self.type, f.offset(base, f.i64(v * shape.lanes), scalar), 64) for v in range(shape.vectors)
             ]
@@ -410,17 +466,22 @@ class _Tile:
                 return f.i64(0), number, piece
             return f.quotient(number, shape.grid[1]), f.remainder(number, shape.grid[1]), piece
 
-        with f.loop(f.i64(0), stop, step, hints=["unroll.disable"]) as loop:
+        with f.loop(f.i64(first), stop, step, hints=["unroll.disable"]) as loop:
             numbers = [f.add(loop.index, f.i64(place)) for place in range(step)]
             for write in store([row(number) for number in numbers]):
                 write()
 
-    def _rows_at_once(self) -> int:
-        """Rows of an iteration, so that enough vectors are computed side by side (4)."""
+    def _on_stack(self, row: Value) -> Value:
+        """Address of the sums of a row on the stack."""
+        place = self.f.multiply(row, self.f.i64(self.shape.vectors * self.shape.lanes))
+        return self.f.offset(self.stack, place, self.tiles.sum_type)
+
+    def _rows_at_once(self, count: int) -> int:
+        """Of so many rows those of an iteration, so that enough vectors are computed side by side (4)."""
         shape = self.shape
         if shape.some_rows:
             return 1
-        divisors = [rows for rows in range(1, shape.rows + 1) if shape.rows % rows == 0]
+        divisors = [rows for rows in range(1, count + 1) if count % rows == 0]
         if not joins_bytes(self.tiles.contraction.stage.finish, self.machine, shape.lanes):
             return max(rows for rows in divisors if rows == 1 or rows * shape.vectors <= CHAINS)
         # Vectors that become one of bytes, or up to twice as many, if that leaves fewer of these half empty.

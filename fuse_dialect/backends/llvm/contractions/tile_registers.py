@@ -5,8 +5,11 @@
    of bf16.
 2. Columns lie as vectors want them: a tile of them is 16 columns of some rows of a panel. Rows are read where they lie.
 3. Of points that fill no tile, copies with zeros behind them are multiplied: a register keeps its shape.
-4. Sums go through the stack, from which `finish` takes them.
-5. LLVM says which tile is in which register, and configures and releases them; nothing is kept across calls.
+4. Registers are numbered: four of sums, two of rows, two of columns. What shapes they have a processor is told, which
+   takes as long as half a micro-kernel: a kernel says it once, for the tiles that most of its rows are in, and takes it
+   back at its end. A micro-kernel of other rows says what it needs, and then what was said before.
+5. Sums go to the result if that is where they belong as they are. Else they go through the stack, tile by tile of rows:
+   while vectors finish one, the other one is still multiplied.
 
 Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18 (Intel AMX).
 """
@@ -16,18 +19,20 @@ from dataclasses import dataclass
 from itertools import product
 
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.assembler.values import I16, VOID, Type, Value, constant
-from fuse_dialect.backends.llvm.contractions.emulated_tiles import TILE as EMULATED
-from fuse_dialect.backends.llvm.contractions.emulated_tiles import emulated
+from fuse_dialect.backends.assembler.values import I8, I32, VOID, Type, Value, constant
+from fuse_dialect.backends.llvm.contractions.emulated_tiles import NUMBERS, emulated
 from fuse_dialect.loops.contraction import Contraction
 from fuse_dialect.loops.functions import DOT, FLOAT_DOT, SIGNED_DOT, UNSIGNED_DOT
 from fuse_dialect.loops.tiling import TILE_ROWS, Walk, tile_points
 from fuse_dialect.machines.machine import Machine
 
-_TILE = Type("x86_amx")
 _INSTRUCTIONS = {SIGNED_DOT: "tdpbssd", UNSIGNED_DOT: "tdpbuud", FLOAT_DOT: "tdpbf16ps"}
 _BYTES = 4
 """Of a number that a tile holds."""
+_SUMS, _ROWS, _COLUMNS, _REGISTERS = 0, 4, 6, 8
+"""The first register of sums, of rows and of columns, and how many there are (4)."""
+_EACH = 2
+"""Tiles of rows, and of columns, that meet."""
 
 
 def instruction(contraction: Contraction) -> str:
@@ -39,49 +44,91 @@ def instruction(contraction: Contraction) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class TileShape:
+    """What shapes registers have: rows of the tiles of rows, and points of the reduced axis (4)."""
+
+    rows: tuple[int, ...]
+    points: int
+
+    def configuration(self) -> list[int]:
+        """The 64 bytes that say so: a kind of layout, bytes of a row of each register, and rows of each."""
+        rows, bytes = [0] * _REGISTERS, [0] * _REGISTERS
+        for piece, count in enumerate(self.rows):
+            for v in range(_EACH):
+                rows[_SUMS + _EACH * piece + v], bytes[_SUMS + _EACH * piece + v] = count, TILE_ROWS * _BYTES
+            rows[_ROWS + piece], bytes[_ROWS + piece] = count, self.points * _BYTES
+        for v in range(_EACH):
+            rows[_COLUMNS + v], bytes[_COLUMNS + v] = self.points, TILE_ROWS * _BYTES
+        none = [0] * _REGISTERS
+        wide = [byte for count in bytes for byte in (count, 0)]
+        return [1, 0, *[0] * 14, *wide, *[0] * 16, *rows, *none]
+
+
+@dataclass(frozen=True, slots=True)
 class TileInstructions:
-    """Writes what is done to tiles: as instructions, or as calls of functions that do the same."""
+    """Writes what is done to tiles: as instructions, or as calls of functions that do the same on memory."""
 
     f: Function
     machine: Machine
+    shape: TileShape
+    memory: Value | None
+    """What stands for registers where instructions are emulated."""
 
-    @property
-    def type(self) -> Type:
-        """What holds a tile."""
-        return EMULATED if self.machine.emulated else _TILE
+    @staticmethod
+    def begun(f: Function, machine: Machine, shape: TileShape) -> "TileInstructions":
+        """At the start of a function that multiplies tiles."""
+        memory = f.scratch(I32, _REGISTERS * NUMBERS) if machine.emulated else None
+        return TileInstructions(f, machine, shape, memory)
 
-    def zero(self, rows: int) -> Value:
-        """A tile of sums, all 0."""
-        return self._call("tilezero", self.type, [_small(rows), _small(TILE_ROWS * _BYTES)])
+    def zero(self, number: int) -> None:
+        """Make all numbers of a register 0."""
+        self._do("tilezero", number)
 
-    def load(self, rows: int, numbers: int, at: Value, distance: Value) -> Value:
-        """Some numbers of each of some rows, which are so many bytes apart."""
-        return self._call("tileloadd64", self.type, [_small(rows), _small(numbers * _BYTES), at, distance])
+    def load(self, number: int, at: Value, distance: Value) -> None:
+        """Load a register with rows that are so many bytes apart."""
+        self._do("tileloadd64", number, at, distance, sizes=self._sizes(number))
 
-    def add_products(self, name: str, shape: tuple[int, int], total: Value, rows: Value, columns: Value) -> Value:
-        """The sums and the products of two tiles.
+    def add_products(self, name: str, total: int, rows: int, columns: int) -> None:
+        """Add the products of two registers to a third; `name` is that of the instruction."""
+        if self.memory is None:
+            self.f.call(f"llvm.x86.{name}", VOID, [constant(I8, each) for each in (total, rows, columns)])
+            return
+        f, count = self.f, self.shape.rows[rows - _ROWS]
+        operands = [*map(self._place, (total, rows, columns)), f.i64(count), f.i64(self.shape.points)]
+        f.call(emulated(f.module, name), VOID, operands)
 
-        Args:
-            name: Of the instruction.
-            shape: How many rows there are, and points.
-            total: The sums so far.
-            rows: The left factor.
-            columns: The right factor.
-        """
-        sizes = [_small(shape[0]), _small(TILE_ROWS * _BYTES), _small(shape[1] * _BYTES)]
-        return self._call(name, self.type, [*sizes, total, rows, columns])
+    def store(self, number: int, to: Value, distance: Value) -> None:
+        """Write the rows of a register, so many bytes apart."""
+        self._do("tilestored64", number, to, distance, sizes=self._sizes(number))
 
-    def store(self, rows: int, to: Value, distance: Value, tile: Value) -> None:
-        """Write all rows of sums, so many bytes apart."""
-        self._call("tilestored64", VOID, [_small(rows), _small(TILE_ROWS * _BYTES), to, distance, tile])
+    def _do(self, name: str, number: int, *operands: Value, sizes: Sequence[Value] = ()) -> None:
+        f = self.f
+        if self.memory is None:
+            f.call(f"llvm.x86.{name}", VOID, [constant(I8, number), *operands])
+        else:
+            f.call(emulated(f.module, name), VOID, [self._place(number), *sizes, *operands])
 
-    def _call(self, name: str, result: Type, operands: Sequence[Value]) -> Value:
-        symbol = emulated(self.f.module, name) if self.machine.emulated else f"llvm.x86.{name}.internal"
-        return self.f.call(symbol, result, operands)
+    def _place(self, number: int) -> Value:
+        assert self.memory is not None, "registers have a place where they are emulated"
+        return self.f.offset(self.memory, self.f.i64(number * NUMBERS), I32)
+
+    def _sizes(self, number: int) -> list[Value]:
+        """Rows of a register and bytes of each, from what a processor would be told."""
+        bytes = self.shape.configuration()
+        return [self.f.i64(bytes[48 + number]), self.f.i64(bytes[16 + 2 * number])]
 
 
-def _small(number: int) -> Value:
-    return constant(I16, number)
+def configure(f: Function, machine: Machine, shape: TileShape) -> None:
+    """Tell the processor what shapes registers have from here on."""
+    if not machine.emulated:
+        name = f"tiles.{'x'.join(map(str, (*shape.rows, shape.points)))}"
+        f.call("llvm.x86.ldtilecfg", VOID, [f.module.table(name, I8, shape.configuration())])
+
+
+def release(f: Function, machine: Machine) -> None:
+    """Tell the processor that registers are not needed any more: the system need not keep them for the thread."""
+    if not machine.emulated:
+        f.call("llvm.x86.tilerelease", VOID, [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +155,11 @@ def pieces_of(grid: tuple[int, int], walk: Walk) -> list[Piece]:
     ]
 
 
+def tile_shape(grid: tuple[int, int], walk: Walk) -> TileShape:
+    """What shapes registers have in a micro-kernel."""
+    return TileShape(tuple(piece.rows for piece in pieces_of(grid, walk)), tile_points(walk.depth))
+
+
 class RegisterSums:
     """Sums of one form of the micro-kernel; made at the start of its function."""
 
@@ -122,77 +174,99 @@ class RegisterSums:
             element: Register type of a number of 32 bits.
         """
         assert walk.step == 1, "numbers of a tile's row follow each other"
-        self.f, self.walk, self.instruction, self.element = f, walk, instruction, element
-        self.do = TileInstructions(f, machine)
-        self.points = tile_points(walk.depth)
+        self.f, self.machine, self.walk = f, machine, walk
+        self.instruction, self.element = instruction, element
 
-    def begin(self, grid: tuple[int, int], vectors: int, width: int) -> tuple[Value, ...]:
-        """Sums of 0 for a grid of rows, and some vectors of a panel of some width."""
+    def begin(self, grid: tuple[int, int], vectors: int, width: int, told: TileShape) -> None:
+        """Make sums 0 for a grid of rows, and some vectors of a panel of some width.
+
+        Args:
+            grid: Rows along its two axes.
+            vectors: How many of the panel.
+            width: Of the panel.
+            told: What the kernel told the processor (4).
+        """
         f = self.f
         self.pieces, self.vectors, self.width = pieces_of(grid, self.walk), vectors, width
+        self.shape, self.told = tile_shape(grid, self.walk), told
+        assert len(self.pieces) <= _EACH, "a grid is two tiles of rows at most"
+        self.points = self.shape.points
+        self.do = TileInstructions.begun(f, self.machine, self.shape)
         if self.walk.depth is None or self.walk.depth % self.points:
-            rows = max(piece.rows for piece in self.pieces) * len(self.pieces)
+            rows = max(self.shape.rows) * len(self.pieces)
             self.left = f.scratch(self.element, rows * TILE_ROWS), f.scratch(self.element, TILE_ROWS * self.columns)
-        return tuple(self.do.zero(piece.rows) for piece in self.pieces for _ in range(vectors))
+        if self.shape != told:
+            configure(f, self.machine, self.shape)
+        for number in self._sums():
+            self.do.zero(number)
 
     @property
     def columns(self) -> int:
         """Columns that are multiplied."""
         return self.vectors * TILE_ROWS
 
-    def added(self, a: Value, b: Value, depth: Value, sums: Sequence[Value]) -> tuple[Value, ...]:
-        """The sums and the products of some points of the last reduced axis.
+    def _sums(self) -> list[int]:
+        return [number for piece in range(len(self.pieces)) for number in self._sums_of(piece)]
+
+    def _sums_of(self, piece: int) -> list[int]:
+        """The registers of sums of a tile of rows."""
+        return [_SUMS + _EACH * piece + v for v in range(self.vectors)]
+
+    def add(self, a: Value, b: Value, depth: Value) -> None:
+        """Add the products of some points of the last reduced axis.
 
         Args:
             a: Address of the first element of the rows factor.
             b: Address of the first element of the panel.
             depth: How many points.
-            sums: What there is so far.
         """
         f = self.f
         rest = f.remainder(depth, self.points)
         whole = f.subtract(depth, rest)
         distances = f.i64(self.walk.rows[1] * _BYTES), f.i64(self.width * _BYTES)
-        with f.loop(f.i64(0), whole, self.points, sums, ["unroll.disable"]) as loop:
+        with f.loop(f.i64(0), whole, self.points, hints=["unroll.disable"]) as loop:
             row = f.offset(a, loop.index, self.element)
             panel = f.offset(b, f.multiply(loop.index, f.i64(self.width)), self.element)
             starts = [f.offset(row, f.i64(piece.distance), self.element) for piece in self.pieces]
-            loop.following = self._step(starts, panel, distances, loop.carried)
+            self._step(starts, panel, distances)
         if rest.number == 0:
-            return loop.carried
+            return
         # (3) Once, or never.
-        with f.loop(whole, depth, self.points, loop.carried, ["unroll.disable"]) as last:
+        with f.loop(whole, depth, self.points, hints=["unroll.disable"]) as last:
             row = f.offset(a, last.index, self.element)
             panel = f.offset(b, f.multiply(last.index, f.i64(self.width)), self.element)
             starts = self._copy_rows(row, rest)
             self._copy_columns(panel, rest)
-            distances = f.i64(TILE_ROWS * _BYTES), f.i64(self.columns * _BYTES)
-            last.following = self._step(starts, self.left[1], distances, last.carried)
-        return last.carried
+            self._step(starts, self.left[1], (f.i64(TILE_ROWS * _BYTES), f.i64(self.columns * _BYTES)))
 
-    def store(self, sums: Sequence[Value], to: Value) -> None:
-        """Write the sums row by row, as many columns as are multiplied in each (4)."""
-        f, distance = self.f, self.f.i64(self.columns * _BYTES)
-        for number, (piece, v) in enumerate(product(self.pieces, range(self.vectors))):
-            place = f.offset(to, f.i64(piece.first * self.columns + v * TILE_ROWS), self.element)
-            self.do.store(piece.rows, place, distance, sums[number])
+    def store(self, number: int, to: Value, distance: Value, across: Value) -> None:
+        """Write the sums of a tile of rows.
 
-    def _step(
-        self, starts: Sequence[Value], panel: Value, distances: tuple[Value, Value], sums: Sequence[Value]
-    ) -> tuple[Value, ...]:
-        """The sums and the products of one tile of columns for each vector with all tiles of rows."""
+        Args:
+            number: Of the tile of rows.
+            to: Address of its first sum.
+            distance: Elements from one row to the next.
+            across: Elements from one vector to the next.
+        """
+        f = self.f
+        for v, register in enumerate(self._sums_of(number)):
+            place = f.offset(to, f.multiply(f.i64(v), across), self.element)
+            self.do.store(register, place, f.multiply(distance, f.i64(_BYTES)))
+
+    def end(self) -> None:
+        """Tell the processor what it was told before, once all sums are stored (4)."""
+        if self.shape != self.told:
+            configure(self.f, self.machine, self.told)
+
+    def _step(self, starts: Sequence[Value], panel: Value, distances: tuple[Value, Value]) -> None:
+        """Add the products of one tile of columns for each vector with all tiles of rows."""
         f, do = self.f, self.do
-        columns = [
-            do.load(self.points, TILE_ROWS, f.offset(panel, f.i64(v * TILE_ROWS), self.element), distances[1])
-            for v in range(self.vectors)
-        ]
-        following: list[Value] = []
-        for piece, start in zip(self.pieces, starts, strict=True):
-            rows = do.load(piece.rows, self.points, start, distances[0])
-            for tile in columns:
-                total = sums[len(following)]
-                following.append(do.add_products(self.instruction, (piece.rows, self.points), total, rows, tile))
-        return tuple(following)
+        for v in range(self.vectors):
+            do.load(_COLUMNS + v, f.offset(panel, f.i64(v * TILE_ROWS), self.element), distances[1])
+        for piece, start in enumerate(starts):
+            do.load(_ROWS + piece, start, distances[0])
+            for v, total in enumerate(self._sums_of(piece)):
+                do.add_products(self.instruction, total, _ROWS + piece, _COLUMNS + v)
 
     def _copy_rows(self, row: Value, rest: Value) -> list[Value]:
         """Copy the last points of all rows, with zeros behind them; gives where each tile is."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from fuse_dialect.machines.machine import Cache, Machine, Unit
+from fuse_dialect.machines.machine import TILES, Cache, Machine, Unit
 
 _V1 = frozenset({"sse2"})
 _V2 = _V1 | {"sse4.1"}
@@ -89,8 +89,11 @@ def features_of(processor: str) -> str:
 def class_of(machine: Machine) -> str:
     """Name of the machine of the package whose rates stand for those of a machine that has none of its own.
 
-    It has vectors of the same width. Of 16 bytes there are two: 32 registers of that width are those of AArch64.
+    It has vectors of the same width. Of 16 bytes there are two: 32 registers of that width are those of AArch64. Of 64
+    bytes there are two: one has tiles, and the caches of the processors that have these.
     """
+    if machine.units & TILES & ~machine.emulated:
+        return "cpu-amx"
     if machine.vector_bytes >= 32:
         return "cpu-avx512" if machine.vector_bytes >= 64 else "cpu-avx2"
     return "cpu-neon" if machine.registers >= 32 else "cpu-sse2"

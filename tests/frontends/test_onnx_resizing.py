@@ -16,6 +16,7 @@ from onnx.reference import ReferenceEvaluator
 import fuse_dialect as fd
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.onnx.reader import import_model
+from fuse_dialect.targets.onnx.model import onnx_model
 
 MODES: list[dict[str, Any]] = [
     {"mode": "nearest"},
@@ -121,3 +122,19 @@ def test_upsample_of_volumes(mode: str) -> None:
     )
     x = elements(shape)
     check(model, x, ReferenceEvaluator(same).run(None, {"x": x})[0])
+
+
+@pytest.mark.parametrize("opset", [10, 11, 19])
+@pytest.mark.parametrize("size", [10, "n"])
+@pytest.mark.parametrize(("scale", "expected"), [(1.3, 13), (0.7, 7), (1.4, 14), (2.8, 28), (0.25, 2), (1.95, 19)])
+def test_sizes_are_multiplied_in_32_bits(opset: int, size: int | str, scale: float, expected: int) -> None:
+    """As by onnxruntime and PyTorch; in 64 bits the scale of 1.3, which is a little less in 32, makes twelve of ten."""
+    inputs = ["x", "scales"] if opset == 10 else ["x", "", "scales"]
+    node = helper.make_node("Resize", inputs, ["y"], mode="nearest")
+    scales = numpy_helper.from_array(np.array([1, 1, 1, scale], np.float32), "scales")
+    module = import_model(_model(node, (1, 1, 1, size), [scales], opset))
+    x = np.arange(10, dtype=np.float32).reshape(1, 1, 1, 10)
+    for (got,) in (fd.run(module, x), fd.compile(module, cache=False)(x)):
+        assert got.shape == (1, 1, 1, expected)
+    if size == 10:
+        assert fd.run(import_model(onnx_model(module)), x)[0].shape == (1, 1, 1, expected)

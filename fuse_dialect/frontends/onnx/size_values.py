@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import f64
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from fuse_dialect.analysis.sizes import SCALED, Element, Size
@@ -144,13 +144,13 @@ class SizeValues:
 
     def _constant(self, *elements: float | Size) -> Value:
         """A list of numbers."""
-        array = np.array(elements, np.float64 if any(isinstance(each, float) for each in elements) else np.int64)
+        array = np.array(elements, np.float32 if any(isinstance(each, float) for each in elements) else np.int64)
         return self._written.setdefault((array.dtype.char, *elements), Constant(array))
 
     def _computed(self, operation: str, lhs: Value, rhs: Value) -> Value:
         if operation != SCALED:
             return self._emit(_OPERATIONS[operation], lhs, rhs)
-        product = self._emit(MultiplyOp, self._emit(CastOp, lhs, result=tensor([1], f64)), rhs)
+        product = self._emit(MultiplyOp, self._emit(CastOp, lhs, result=tensor([1], f32)), rhs)
         return self._emit(CastOp, self._emit(FloorOp, product), result=tensor([1], _I64))
 
     def _emit(

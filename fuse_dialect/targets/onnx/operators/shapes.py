@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fuse_dialect.analysis.sizes import scaled
 from fuse_dialect.dialect.axis_layout import AxisLayout, permutation
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import concatenation, layout, opaque, replication, resizing
@@ -197,11 +198,10 @@ def _are_ratios(scales: Sequence[float], size: Sequence[int], extents: Sequence[
 
 
 def _give(scales: Sequence[float], size: Sequence[int], extents: Sequence[int]) -> bool:
-    """Whether scales of 32 bits give the sizes, in whatever precision readers multiply."""
-    narrow = [np.float32(scale) for scale in scales]
+    """Whether scales of 32 bits give the sizes, multiplied in 32 bits as onnxruntime and our reader do."""
     return all(
-        int(extent * float(scale)) == int(np.float32(extent) * scale) == count
-        for extent, count, scale in zip(extents, size, narrow, strict=True)
+        scaled(extent, float(np.float32(scale))) == count
+        for extent, count, scale in zip(extents, size, scales, strict=True)
     )
 
 

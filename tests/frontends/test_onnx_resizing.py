@@ -124,6 +124,18 @@ def test_upsample_of_volumes(mode: str) -> None:
     check(model, x, ReferenceEvaluator(same).run(None, {"x": x})[0])
 
 
+@pytest.mark.parametrize(
+    ("scale", "columns"), [(0.6, [0, 2, 4]), (0.4, [0, 3]), (1.0, [0, 1, 2, 3, 4]), (1.4, [0, 0, 1, 2, 2, 3, 4])]
+)
+def test_the_first_resize_takes_the_pixel_behind_where_it_shrinks(scale: float, columns: list[int]) -> None:
+    """Opset 10 has no `nearest_mode`; the pixels are those of onnxruntime."""
+    node = helper.make_node("Resize", ["x", "scales"], ["y"], mode="nearest")
+    scales = numpy_helper.from_array(np.array([1, 1, 2, scale], np.float32), "scales")
+    model = _model(node, (1, 1, 2, 5), [scales], opset=10)
+    x = np.arange(10, dtype=np.float32).reshape(1, 1, 2, 5)
+    check(model, x, x[:, :, [0, 0, 1, 1]][..., columns])
+
+
 @pytest.mark.parametrize("opset", [10, 11, 19])
 @pytest.mark.parametrize("size", [10, "n"])
 @pytest.mark.parametrize(("scale", "expected"), [(1.3, 13), (0.7, 7), (1.4, 14), (2.8, 28), (0.25, 2), (1.95, 19)])

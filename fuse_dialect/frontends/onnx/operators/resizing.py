@@ -67,9 +67,7 @@ def import_resize(node: OnnxNode) -> Value:
         real = cast_to(node, x, np.dtype(np.float32))
         return cast_to(node, import_resize(replace(node, operands=(real, *node.operands[1:]))), node.dtype(x))
     if node.opset < 11:
-        scales = node.constant_reals(1)
-        sizes = _scaled(node, scales)
-        return _resize(node, sizes, scales, _Sampling(node.string("mode", "nearest"), "asymmetric", "floor"))
+        return _by_early_scales(node)
     coordinates = node.string("coordinate_transformation_mode", "half_pixel")
     properties: dict[str, PropertyValue] = {name: True for name in ("antialias", "exclude_outside") if node.flag(name)}
     if node.string("mode", "nearest") == "cubic":
@@ -85,6 +83,20 @@ def import_resize(node: OnnxNode) -> Value:
         return _resize_to_computed(node, sampling)
     sizes, factors = _target(node)
     return _resize(node, sizes, factors, sampling)
+
+
+def _by_early_scales(node: OnnxNode) -> Value:
+    """Resize of opset 10: the nearest pixel is the one behind a place where an axis shrinks, else the one before it.
+
+    Source: ONNX's case `resize_downsample_nearest` of opset 10, and onnxruntime.
+    """
+    scales, mode = node.constant_reals(1), node.string("mode", "nearest")
+    shrunk = [min(scale, 1.0) for scale in scales]
+    if mode == "nearest" and any(scale < 1 for scale in scales):
+        # Axes are independent of each other, so that those that shrink can be first.
+        x = _resize(node, _scaled(node, shrunk), shrunk, _Sampling(mode, "asymmetric", "ceil"))
+        node, scales = replace(node, operands=(x, *node.operands[1:])), [max(scale, 1.0) for scale in scales]
+    return _resize(node, _scaled(node, scales), scales, _Sampling(mode, "asymmetric", "floor"))
 
 
 def _regions(node: OnnxNode, rank: int) -> dict[int, tuple[float, float]]:

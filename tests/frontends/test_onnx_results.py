@@ -251,3 +251,11 @@ def test_same_padding_makes_as_many_pixels_as_strides_say(
         blocks = np.zeros((4, strides[0], 7, strides[1]), np.float32)
         blocks[:, : kernel[0], :, : kernel[1]] = np.einsum("yx,ij->yixj", x[0, 0], weight["w"][0, 0])
         np.testing.assert_array_equal(got[0, 0], blocks.reshape(shape))
+
+
+def test_a_negative_alpha_of_celu_bends_negative_elements_too() -> None:
+    x = np.array([-2, -0.5, 0, 1.5, np.inf, -np.inf, np.nan], np.float32)
+    module = import_model(one_node("Celu", [7], alpha=-0.5))
+    expected = [-26.799074, -0.8591409, 0, 1.5, np.inf, -np.inf, np.nan]
+    for (got,) in (fd.run(module, x), fd.compile(module, cache=False)(x)):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)

@@ -63,14 +63,18 @@ def import_selu(node: OnnxNode) -> Value:
 
 @OPERATORS.operator("Celu")
 def import_celu(node: OnnxNode) -> Value:
-    """Alpha * elu(x / alpha)."""
+    """Alpha * elu(x / alpha); a negative alpha bends negative elements, too, where that quotient is positive."""
     (x,) = node.all_operands()
     alpha = node.real("alpha", 1.0)
     if alpha == 1.0:
         return node.emit(activation.EluOp, x)
     scale = node.scalar(alpha, x)
-    bent = node.emit(activation.EluOp, node.emit(broadcast.DivideOp, x, scale))
-    return node.emit(broadcast.MultiplyOp, bent, scale)
+    quotient = node.emit(broadcast.DivideOp, x, scale)
+    if alpha > 0:
+        return node.emit(broadcast.MultiplyOp, node.emit(activation.EluOp, quotient), scale)
+    grown = node.emit(broadcast.SubtractOp, node.emit(elementwise.ExpOp, quotient), node.scalar(1.0, x))
+    negative = node.emit(broadcast.MinimumOp, node.emit(broadcast.MultiplyOp, grown, scale), node.scalar(0.0, x))
+    return node.emit(broadcast.AddOp, node.emit(activation.ReluOp, x), negative)
 
 
 @OPERATORS.operator("LeakyRelu")

@@ -259,3 +259,9 @@ def test_a_negative_alpha_of_celu_bends_negative_elements_too() -> None:
     expected = [-26.799074, -0.8591409, 0, 1.5, np.inf, -np.inf, np.nan]
     for (got,) in (fd.run(module, x), fd.compile(module, cache=False)(x)):
         np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_global_pools_of_powers() -> None:
+    x = np.array([[[3, -4], [0, 1]]], np.float32)
+    np.testing.assert_allclose(fd.run(import_model(one_node("GlobalLpPool", [1, 2, 2])), x)[0], [[[5], [1]]])
+    np.testing.assert_allclose(fd.run(import_model(one_node("GlobalLpPool", [1, 2, 2], p=1)), x)[0], [[[7], [1]]])

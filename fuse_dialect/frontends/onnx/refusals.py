@@ -14,7 +14,7 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
     (_OPTIONAL, "", "Optional"),
     (_RANDOM, "", "Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"),
     ("decoding of image files", "", "ImageDecoder"),
-    (_RARE, "", "GlobalLpPool MaxRoiPool"),
+    (_RARE, "", "MaxRoiPool"),
     (_TRAINING, "ai.onnx.preview.training", "Adagrad Adam Gradient Momentum"),
     (_DICTIONARIES, "ai.onnx.ml", "CastMap DictVectorizer"),
     (_STRINGS, "ai.onnx.ml", "CategoryMapper"),

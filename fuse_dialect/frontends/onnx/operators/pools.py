@@ -22,7 +22,7 @@ from fuse_dialect.dialect.ops.pooling import (
     MaxPool2dIndicesOp,
     MaxPool2dOp,
 )
-from fuse_dialect.dialect.ops.reduction import MaxOp, MeanOp
+from fuse_dialect.dialect.ops.reduction import MaxOp, MeanOp, SumOp
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.convolutions import padding, spatial_list
 from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape_to_sizes, squeeze
@@ -166,6 +166,15 @@ def import_global_average_pool(node: OnnxNode) -> Value:
 def import_global_max_pool(node: OnnxNode) -> Value:
     """`global_max_pool2d`, or a maximum for other ranks."""
     return _global_pool(node, GlobalMaxPool2dOp, MaxOp)
+
+
+@OPERATORS.operator("GlobalLpPool")
+def import_global_lp_pool(node: OnnxNode) -> Value:
+    """The p-th root of the sum of |x|^p over the spatial axes."""
+    x, p = node.operand(0), node.integer("p", 2)
+    powers = node.emit(PowerOp, node.emit(AbsOp, x), node.scalar(p, x))
+    total = node.emit(SumOp, powers, axes=list(range(2, node.rank(x))), keepdims=True)
+    return node.emit(PowerOp, total, node.scalar(1 / p, x))
 
 
 def _global_pool(node: OnnxNode, pool: type[FuseOp], reduction: type[FuseOp]) -> Value:

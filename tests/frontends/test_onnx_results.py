@@ -265,3 +265,11 @@ def test_global_pools_of_powers() -> None:
     x = np.array([[[3, -4], [0, 1]]], np.float32)
     np.testing.assert_allclose(fd.run(import_model(one_node("GlobalLpPool", [1, 2, 2])), x)[0], [[[5], [1]]])
     np.testing.assert_allclose(fd.run(import_model(one_node("GlobalLpPool", [1, 2, 2], p=1)), x)[0], [[[7], [1]]])
+
+
+def test_groups_of_channels_that_are_not_known_are_refused_in_words() -> None:
+    """The number that stands for an open size was part of the message."""
+    constants = {"scale": np.ones(2, np.float32), "bias": np.ones(2, np.float32)}
+    model = one_node("GroupNormalization", ["n", "c", 3], constants, num_groups=2)
+    with pytest.raises(FuseError, match="needs a known number of channels"):
+        import_model(model)

@@ -22,7 +22,7 @@ from fuse_dialect.dialect.ops.opaque import DropoutOp, LrnOp
 from fuse_dialect.dialect.ops.reduction import MeanOp, SumOp, VarianceOp
 from fuse_dialect.dialect.ops.replication import RepeatOp
 from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
-from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape, reshape_to_sizes
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
@@ -68,7 +68,9 @@ def import_group_norm(node: OnnxNode) -> Value:
         raise FuseError(f"expects an operand of rank 2 or more, got rank {node.rank(x)}")
     groups, channels = node.integer("num_groups"), node.shape(x)[1]
     if node.opset < 21 and node.shape(gamma) == (groups,) and groups != channels:
-        if channels == DYNAMIC or groups < 1 or channels % groups:
+        if channels == DYNAMIC:
+            raise DynamicShapeError("needs a known number of channels, as each group has one gamma and one beta")
+        if groups < 1 or channels % groups:
             raise FuseError(f"expects groups of equal size, got {channels} channels and {groups} groups")
         gamma, beta = (_repeat(node, value, channels // groups) for value in (gamma, beta))
     epsilon = node.real("epsilon", 1e-5)

@@ -6,8 +6,10 @@ quarter of the elements in the last axis, that axis a quarter of the points, and
 Everything else about it is as before: what lies where, windows, padding (a quad of four equal bytes), `finish`.
 
 1. The sum is over products of one read of `ui8` and one of `i8`, each made an i32; nothing else reads these buffers.
-2. One reduced axis runs along the last axis of both, with stride 1, and in no other index and no guard.
-3. Its size, the last axes of both buffers, and whatever else is added to the two indices are multiples of four.
+2. One reduced axis runs along the last axis of both: of four neighbours along it all other indices and guards are the
+   same, and the last index counts up by one. That may be in parts, as where heads of an attention lie one behind the
+   other: `k // 64` and `k % 64` are such indices.
+3. Its size, the last axes of both buffers, and the last index of the first of four neighbours are multiples of four.
 
 Other processors multiply two pairs of 16 bits. There 32 bits are a *pair*: constant factors are packed as numbers of 16
 bits, and the others, two bytes at a time, become such when they are copied for the kernel. Multiples of two suffice.
@@ -22,7 +24,7 @@ from math import prod
 
 from fuse_dialect.loops.bodies import indices_of, moved, with_indices
 from fuse_dialect.loops.functions import BYTE_PAIR, DOT, FLOAT_DOT, PAIR_DOT, SIGNED_DOT, UNSIGNED_DOT
-from fuse_dialect.loops.indices import Index, Loop, axes_of, loop, substituted
+from fuse_dialect.loops.indices import Index, axes_of, loop, substituted
 from fuse_dialect.loops.program import Apply, Axis, Body, Buffer, Literal, LoopProgram, Read, Stage
 
 QUAD = 4
@@ -94,18 +96,15 @@ def in_float_pairs(program: LoopProgram, constants: frozenset[str]) -> LoopProgr
         return None
     shapes = {buffer.name: buffer.shape for buffer in program.buffers}
     for x, w in (reads, reads[::-1]):
-        axis = next((axis for axis, each in enumerate(stage.axes) if each.is_reduced and _is_last(x, axis)), None)
-        if axis is None or not _is_even(stage.axes[axis].size) or not _is_even(shapes[x.buffer][-1]):
-            continue
-        pairs = _by_units(x, axis, PAIR)
-        if pairs is None:
+        axis, pairs = _along(stage, x, PAIR)
+        if axis is None or pairs is None or not _is_even(shapes[x.buffer][-1]):
             continue
         places: dict[str, int | None] = {x.buffer: len(shapes[x.buffer]) - 1}
-        other, place, apart = (_of_f32(w),), _pair_place(w, axis, shapes[w.buffer], constants), 1
-        along = _by_units(w, axis, PAIR) if place == len(w.indices) - 1 and _is_last(w, axis) else None
+        other, place, apart = (_of_f32(w),), _pair_place(w, axis, stage, shapes[w.buffer], constants), 1
+        along = _by_units(w, axis, PAIR, stage) if _is_even(shapes[w.buffer][-1]) else None
         if along is not None:
-            other = (_of_f32(along),)
-        elif place is not None and not _is_last(w, axis):
+            other, place = (_of_f32(along),), len(w.indices) - 1
+        elif place is not None:
             apart = prod(size for size in shapes[w.buffer][place + 1 :] if isinstance(size, int))
         else:
             other, place = _two_reads(w, axis, stage), None
@@ -161,10 +160,10 @@ def _float_reads(body: Body) -> tuple[Read, Read] | None:
     return reads[0], reads[1]
 
 
-def _pair_place(read: Read, axis: int, shape: tuple[int | str, ...], constants: frozenset[str]) -> int | None:
-    """The axis of a buffer along which it is paired: the last one, or the only one that the reduced axis counts."""
-    if _is_last(read, axis):
-        return len(shape) - 1 if _is_even(shape[-1]) else None
+def _pair_place(
+    read: Read, axis: int, stage: Stage, shape: tuple[int | str, ...], constants: frozenset[str]
+) -> int | None:
+    """The axis of a constant, which is not its last one, along which it is paired: the only one that an axis counts."""
     places = [place for place, index in enumerate(read.indices) if index == loop(axis)]
     others = [index for index in indices_of((read,)) if index != loop(axis)]
     if read.buffer not in constants or read.guards or len(places) != 1 or any(axis in axes_of(each) for each in others):
@@ -206,7 +205,7 @@ def _taken(
     lasts = [shapes[name][-1] for name in names]
     if axis is None or not all(isinstance(size, int) and size % unit == 0 for size in lasts):
         return None
-    one, other = (_by_units(read, axis, unit) for read in product.reads)
+    one, other = (_by_units(read, axis, unit, stage) for read in product.reads)
     return None if one is None or other is None else (product, axis, (one, other))
 
 
@@ -284,35 +283,39 @@ def _product(body: Body) -> _Product | None:
 def _axis(stage: Stage, reads: Sequence[Read], unit: int) -> int | None:
     """The reduced axis along which both factors lie (2)."""
     for axis, each in enumerate(stage.axes):
-        if not each.is_reduced or not isinstance(each.size, int) or each.size % unit:
-            continue
-        if all(_is_last(read, axis) for read in reads):
+        if each.is_reduced and all(_by_units(read, axis, unit, stage) is not None for read in reads):
             return axis
     return None
 
 
-def _is_last(read: Read, axis: int) -> bool:
-    last = read.indices[-1] if read.indices else None
-    if not isinstance(last, Index) or (Loop(axis), 1) not in last.terms:
-        return False
-    # Once as the loop alone; inside of a quotient or a guard the axis would count bytes.
-    rest = Index(tuple(term for term in last.terms if term != (Loop(axis), 1)), last.constant)
-    others = [*indices_of((replace(read, indices=read.indices[:-1]),)), rest]
-    return all(axis not in axes_of(index) for index in others)
+def _along(stage: Stage, read: Read, unit: int) -> tuple[int | None, Read | None]:
+    """The reduced axis along which a factor lies (2), and the read by units."""
+    axis = _axis(stage, [read], unit)
+    return axis, None if axis is None else _by_units(read, axis, unit, stage)
 
 
-def _by_units(read: Read, axis: int, unit: int) -> Read | None:
-    """The read of so many bytes at once (3)."""
-    last = read.indices[-1]
-    assert isinstance(last, Index)
-    terms = [(atom, factor) for atom, factor in last.terms if (atom, factor) != (Loop(axis), 1)]
-    if last.constant % unit or any(factor % unit for _, factor in terms):
+def _by_units(read: Read, axis: int, unit: int, stage: Stage) -> Read | None:
+    """The read of so many neighbours along an axis at once; `None` if they do not lie as (2) and (3) say."""
+    size = stage.axes[axis].size
+    if not read.indices or not isinstance(read.indices[-1], Index) or not isinstance(size, int) or size % unit:
         return None
-    # A guard on the last axis counts bytes, unless it is about another index.
-    if any(guard.index == last for guard in read.guards):
+    sizes = [each.size if number != axis else size // unit for number, each in enumerate(stage.axes)]
+
+    def at(place: int) -> Read:
+        values = [loop(each) if each != axis else loop(axis) * unit + place for each in range(len(sizes))]
+        neighbour = with_indices(read, lambda index: substituted(index, values, sizes))
+        assert isinstance(neighbour, Read), "a read with other indices"
+        return neighbour
+
+    first = at(0)
+    *before, last = first.indices
+    assert isinstance(last, Index), "what replaces an index is one"
+    if any(at(place) != replace(first, indices=(*before, last + place)) for place in range(1, unit)):
         return None
-    units = Index((*((atom, factor // unit) for atom, factor in terms),), last.constant // unit)
-    return replace(read, indices=(*read.indices[:-1], units + Index(((Loop(axis), 1),))))
+    if last.constant % unit or any(factor % unit for _, factor in last.terms):
+        return None
+    by_units = Index(tuple((atom, factor // unit) for atom, factor in last.terms), last.constant // unit)
+    return replace(first, indices=(*before, by_units))
 
 
 def _of_32_bits(read: Read) -> Read:

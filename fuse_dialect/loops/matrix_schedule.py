@@ -10,6 +10,8 @@
    one row, and a tile of 14 would do 14 times its work.
 7. Registers for tiles are so fast that results count: one tile of rows meets all panels of a group that stays in the
    second-level cache, so that it writes along rows. In turns with the next tile it would write to a page for each row.
+8. A row of such a register is a line. From two lines it takes twice as long, so rows that are no whole lines are copied
+   if enough columns follow; those of an array that begins inside of a line, too, which only a call knows.
 """
 
 from collections.abc import Mapping
@@ -73,6 +75,8 @@ class Matrices:
     """Whether registers for tiles hold the sums of many rows (`tiling`, 5)."""
     turns_panels: bool = False
     """Whether a tile of rows meets all panels of a group before the next one comes (7)."""
+    straightens: bool = False
+    """Whether rows that are read where they lie are copied if their array begins inside of a line (8)."""
 
     @property
     def vectors(self) -> int:
@@ -128,6 +132,8 @@ class Matrices:
     @property
     def pitch(self) -> int:
         """Distance of copied rows, in elements."""
+        if self.direct is not None:  # (8) micro-kernels know one distance
+            return _number(self.direct.strides[self.contraction.row_axes[-1]].number)
         depth = self.block_depth if self.block_depth is not None else self.depth
         assert depth is not None, "rows of unknown length are copied in blocks"
         return tiling.pitch(self.machine, depth, self.bytes)
@@ -163,7 +169,7 @@ class Matrices:
             return self.block_columns // self.width
         if self.turns_panels:
             depth = self.block_depth if self.block_depth is not None else self.depth
-            return max(1, tiling.block_bytes(self.machine) // (self.width * max(depth or 1, 1) * self.bytes))
+            return tiling.group_panels(self.machine, depth, self.width, self.bytes)
         # Columns that need no copy need no room either; those of strips are there as long as there are strips.
         if self.packing is not None or self.lying is not None or self.strip_rows is not None:
             return 1 << 40
@@ -184,7 +190,8 @@ class Matrices:
     @property
     def rows_room(self) -> int:
         """Elements of the workspace for a block of rows, whole cache lines."""
-        return 0 if self.direct is not None else self.most_tiles * self.tile.rows * self.pitch
+        is_read = self.direct is not None and not self.straightens
+        return 0 if is_read else self.most_tiles * self.tile.rows * self.pitch
 
     @property
     def workspace_bytes(self) -> int:
@@ -269,12 +276,14 @@ def matrices_of(
     # Of a row a tile takes a whole line, and none of it again before all other lines of the block.
     direct = _direct_place(program, contraction, machine, 1 if has_tiles else tile.rows, columns, whole_tiles)
     turns_panels = has_tiles and lying_place(program, contraction, contraction.rows) is not None
+    straightens = False
     if has_tiles and direct is not None:
-        # What a tile's row holds follows each other, as in copied rows. These are whole lines, too: an array may begin
-        # anywhere, and a load from two lines takes twice as long.
-        is_worth_copying = columns is None or columns >= tiling.WORTH_COPYING
-        if is_worth_copying or direct.strides[contraction.reduced[-1]].number != 1:
-            direct = None
+        at_once = tiling.group_panels(machine, block or depth, width, element) * width
+        is_worth_copying = min(at_once, columns or at_once) >= tiling.WORTH_STRAIGHTENING
+        are_lines = _number(direct.strides[contraction.row_axes[-1]].number) * element % machine.line_bytes == 0
+        if direct.strides[contraction.reduced[-1]].number != 1 or (is_worth_copying and not are_lines):
+            direct = None  # what a tile's row holds follows each other, as in copied rows
+        straightens = direct is not None and is_worth_copying and len(contraction.reduced) == 1 and depth is not None
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
     lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not has_tiles else None
     block_depth = block
@@ -297,6 +306,7 @@ def matrices_of(
         expansion=expansion,
         has_tiles=has_tiles,
         turns_panels=turns_panels,
+        straightens=straightens,
     )
 
 

@@ -27,6 +27,8 @@ _MOST_ROWS = 14
 """Rows of a tile that hide how long a product takes; more would make tiles that fit few matrices."""
 WORTH_COPYING = 96
 """Columns for which a row is copied rather than read where it collides with its neighbours."""
+WORTH_STRAIGHTENING = 256
+"""Columns for which rows are copied that would be loaded from two lines at a time (5)."""
 TILE_ROWS = 16
 """Rows of a tile, and the numbers of 32 bits in each (5); from so many rows on matrices are multiplied by tiles."""
 FEW_TILE_ROWS = 8
@@ -101,6 +103,11 @@ def block_bytes(machine: Machine) -> int:
 def panel_bytes(machine: Machine) -> int:
     """Room for one panel of the columns factor beside the block (3)."""
     return machine.second_cache.bytes // 4
+
+
+def group_panels(machine: Machine, depth: int | None, width: int, bytes: int) -> int:
+    """Panels of columns that stay in the second-level cache while tiles of rows pass by (5); one for unknown depths."""
+    return 1 if depth is None else max(1, block_bytes(machine) // (width * max(depth, 1) * bytes))
 
 
 def packed_bytes(machine: Machine) -> int:

@@ -324,6 +324,21 @@ def test_rows_of_open_number_use_tiles(signs: tuple[str, str], machine: str) -> 
         np.testing.assert_array_equal(program(*arrays)[0], fd.run(module, *arrays)[0])
 
 
+@needs_wide_vectors
+@pytest.mark.parametrize("start", [0, 4, 16, 63])
+def test_rows_of_an_array_that_begins_inside_of_a_line_are_copied(start: int, machine: str) -> None:
+    module = fd.parse(dense(70, 300, 128))
+    x, w = arguments(70, 300, 128, ("ui8", "i8"), finishes=False, seed=start)
+    program = fd.compile(module, threads=1, target_cpu=machine, cache=False)
+    assert [kernel.family for kernel in program.kernels] == ["tiles"]
+    memory = np.empty(x.nbytes + 128, np.uint8)
+    begin = -memory.ctypes.data % 64 + start
+    moved = memory[begin : begin + x.nbytes].reshape(x.shape)
+    moved[:] = x
+    assert moved.ctypes.data % 64 == start
+    np.testing.assert_array_equal(program(moved, w)[0], fd.run(module, x, w)[0])
+
+
 GATE = """func.func @main(%x: X, %w: W, %v: W) -> Y {
   %a = fuse.dense %x, %w : (X, W) -> Y
   %s = fuse.silu %a : Y

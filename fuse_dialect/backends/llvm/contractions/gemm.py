@@ -4,11 +4,12 @@
    share of them in order, so that neighbouring tasks share columns.
 2. Columns that are not packed at compile time are packed by the part when it comes to a new group of them; those of a
    sum of unknown length when it comes to a new block of that.
-3. Rows are read where they lie if the micro-kernel can do that, else copied block by block.
+3. Rows are read where they lie if the micro-kernel can do that, else copied block by block. Whether an array begins
+   with a line of the cache is asked once; where that decides, both are written.
 4. In a block, all tiles of rows meet one panel of columns before the next panel follows.
 """
 
-from fuse_dialect.backends.assembler.values import I1, Value, constant
+from fuse_dialect.backends.assembler.values import I1, I64, Value, constant
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
 from fuse_dialect.backends.llvm.contractions.tile_registers import configure, release, tile_shape
@@ -41,6 +42,8 @@ class _Gemm(Blocks):
         low, high = self.frame.share(tasks)
         if self.told is not None:
             configure(f, self.m.machine, self.told)
+        if self.m.straightens:
+            self.is_copied = self._begins_inside_a_line()
         with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
             number, block = self.frame.divided(loop.index, self.blocks)
             rest, group = self.frame.divided(number, self.groups)
@@ -147,12 +150,10 @@ class _Gemm(Blocks):
         first = f.multiply(block, self.block)
         stop = f.least(f.add(first, self.block), self.row_tiles)
         if m.direct is None:
-            row = f.multiply(first, f.i64(m.tile.rows))
-            count = f.multiply(f.subtract(stop, first), f.i64(m.tile.rows))
-            last = self.axis(m.contraction.reduced[-1])
-            taken = depth[1] if m.block_depth is not None else last
-            copied = f.least(count, self._tiled_rows(row))
-            self.copies.rows(f, self.slots, self.frame.workspace, point, (row, copied, depth[0], taken), m.pitch)
+            self._copy_rows(point, first, stop, depth)
+        elif m.straightens:
+            with f.when(self.is_copied):
+                self._copy_rows(point, first, stop, depth)
         start = f.multiply(group, self.group)
         end = f.least(f.add(start, self.group), self.panels)
         whole = self.axis(m.contraction.column_axes[-1])
@@ -174,6 +175,25 @@ class _Gemm(Blocks):
         if m.columns is None or m.columns % m.width:
             with f.when(f.compare("slt", whole, high)):
                 panel(whole, None if m.columns is None else m.columns % m.width)
+
+    def _copy_rows(
+        self, point: dict[int, Value], first: Value, stop: Value, depth: tuple[Value, Value, Value, Value]
+    ) -> None:
+        """Copy the rows of some tiles to the workspace."""
+        f, m = self.f, self.m
+        row = f.multiply(first, f.i64(m.tile.rows))
+        count = f.multiply(f.subtract(stop, first), f.i64(m.tile.rows))
+        taken = depth[1] if m.block_depth is not None else self.axis(m.contraction.reduced[-1])
+        copied = f.least(count, self._tiled_rows(row))
+        self.copies.rows(f, self.slots, self.frame.workspace, point, (row, copied, depth[0], taken), m.pitch)
+
+    def _begins_inside_a_line(self) -> Value:
+        """Whether the array of the rows factor does (3)."""
+        f, read = self.f, self.m.contraction.rows.read
+        assert read is not None, "rows that are read where they lie are those of an array"
+        address = f.cast("ptrtoint", self.frame.pointers[read.buffer], I64)
+        place = f.binary("and", address, f.i64(self.m.machine.line_bytes - 1))
+        return f.compare("ne", place, f.i64(0))
 
     def _tiled_rows(self, first: Value) -> Value:
         """Rows that all tiles from a row on read, which are some more than there are."""
@@ -246,11 +266,15 @@ class _Gemm(Blocks):
     def _row_address(self, at: dict[int, Value], tile: Value, k: Value) -> Value:
         f, m = self.f, self.m
         if m.direct is None:
-            place = f.multiply(tile, f.i64(m.tile.rows * m.pitch))
-            return f.offset(self.frame.workspace, place, self.type)
+            return self._copied_address(tile)
         read = m.contraction.rows.read
         assert read is not None
-        return self.frame.address(read.buffer, m.direct, {**at, m.contraction.reduced[-1]: k})
+        lying = self.frame.address(read.buffer, m.direct, {**at, m.contraction.reduced[-1]: k})
+        return f.select(self.is_copied, self._copied_address(tile), lying) if m.straightens else lying
+
+    def _copied_address(self, tile: Value) -> Value:
+        place = self.f.multiply(tile, self.f.i64(self.m.tile.rows * self.m.pitch))
+        return self.f.offset(self.frame.workspace, place, self.type)
 
 
 class _StripGemm(_Gemm):

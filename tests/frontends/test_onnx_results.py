@@ -273,3 +273,13 @@ def test_groups_of_channels_that_are_not_known_are_refused_in_words() -> None:
     model = one_node("GroupNormalization", ["n", "c", 3], constants, num_groups=2)
     with pytest.raises(FuseError, match="needs a known number of channels"):
         import_model(model)
+
+
+@pytest.mark.parametrize("bounds", [{}, {"min": -2.0}, {"max": 2.0}])
+def test_early_clips_cut_infinities(bounds: dict[str, float]) -> None:
+    largest = np.finfo(np.float32).max
+    low, high = bounds.get("min", -largest), bounds.get("max", largest)
+    module = import_model(one_node("Clip", [4], opset=10, **bounds))
+    x = np.array([-np.inf, np.inf, np.nan, 1.5], np.float32)
+    for (got,) in (fd.run(module, x), fd.compile(module, cache=False)(x)):
+        np.testing.assert_array_equal(got, np.array([low, high, np.nan, 1.5], np.float32))

@@ -8,6 +8,7 @@ from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.values import Constant, Value
 
 OPERATORS = OperatorTable()
+_LARGEST = float(np.finfo(np.float32).max)
 
 OPERATORS.simple(
     [
@@ -170,7 +171,9 @@ def import_clip(node: OnnxNode) -> Value:
     """`clip` for bounds that are constants, else `maximum` and `minimum`."""
     x = node.operand(0)
     if node.opset < 11:
-        bounds = {key: node.real(key) for key in ("min", "max") if node.has(key)}
+        # A bound that is left out is the greatest finite f32: infinities are cut, too.
+        ends = {} if node.dtype(x).itemsize < 4 else {"min": -_LARGEST, "max": _LARGEST}
+        bounds = ends | {key: node.real(key) for key in ("min", "max") if node.has(key)}
         return node.emit(activation.ClipOp, x, type=None, **bounds) if bounds else x
     low, high = node.optional(1), node.optional(2)
     if low is None and high is None:

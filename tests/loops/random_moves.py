@@ -175,7 +175,14 @@ def random_moves(draw: Draw, max_ops: int = 10) -> ModuleOp:
             values += op.results
         elif isinstance(op, concatenation.SplitOp):
             block.add_op(op)
-            values.append(op.results[0] if prod(_shape(op.results[0])) else op.results[1])
+            whole, empty = sorted(op.results, key=lambda result: -prod(_shape(result)))
+            if _number(draw, 0, 1):
+                # What has no elements joins what has them, behind it or in front.
+                pieces = [whole, empty] if _number(draw, 0, 1) else [empty, whole]
+                joined = concatenation.ConcatenateOp(*pieces, axis=op.axis.value.data)
+                block.add_op(joined)
+                whole = joined.results[0]
+            values.append(whole)
         else:
             op.drop_all_references()
     results = [values[-1], values[_number(draw, 2, len(values) - 1)]][: _number(draw, 1, 2)]

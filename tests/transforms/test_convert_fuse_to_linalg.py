@@ -1,5 +1,6 @@
 """Ops and programs converted to linalg mean what they meant, op by op and fused; ops without a form stand on a list."""
 
+from collections.abc import Sequence
 from io import StringIO
 
 import numpy as np
@@ -177,6 +178,22 @@ func.func @main(%x: tensor<3x4xf32>, %y: tensor<2x4xf32>, %z: tensor<f32>) -> te
   return %q : tensor<{5 + low + high}x4xf32>
 }}
 """)  # noqa: E501
+    check_program(program, fused=fused)
+
+
+@pytest.mark.parametrize("sizes", [(3, 0), (0, 3), (0, 3, 0), (2, 0, 1)])
+@pytest.mark.parametrize("fused", [False, True])
+def test_pieces_without_elements_take_nothing_away(sizes: Sequence[int], fused: bool) -> None:
+    """The last piece was put into an empty tensor, where one before it was the whole result."""
+    pieces = ", ".join(f"%p{place}" for place in range(len(sizes)))
+    arguments = ", ".join(f"%p{place}: tensor<{size}x2xf32>" for place, size in enumerate(sizes))
+    types = ", ".join(f"tensor<{size}x2xf32>" for size in sizes)
+    program = parse_mlir(f"""
+func.func @main({arguments}) -> tensor<3x2xf32> {{
+  %c = fuse.concatenate {pieces}, axis = 0 : ({types}) -> tensor<3x2xf32>
+  return %c : tensor<3x2xf32>
+}}
+""")
     check_program(program, fused=fused)
 
 

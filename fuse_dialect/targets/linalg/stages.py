@@ -142,7 +142,8 @@ def _store(stage: Stage, result: SSAValue, parallel: Sequence[Size], arrays: Arr
     piece, sizes = _laid_out(result, stage, parallel)
     offsets = [index.constant for index in stage.store]
     if sizes == list(buffer.shape) and not any(offsets):
-        arrays.values[stage.buffer] = piece
+        # Pieces without elements may follow.
+        arrays.pieces[stage.buffer] = arrays.values[stage.buffer] = piece
         return
     target = arrays.pieces.get(stage.buffer)
     if target is None:

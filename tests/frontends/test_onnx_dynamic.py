@@ -227,3 +227,35 @@ def test_size_that_does_not_fit_64_bits_is_refused():
     pads = f"p = Constant<value=int64[2] {{{2**62}, {2**63 - 1}}}>() y = Pad(x, p)"
     with pytest.raises(FuseError, match="expects sizes of at most"):
         import_model(model_of(pads, inputs="float[4] x"))
+
+
+I32 = f"{B} sh32 = Cast<to=6>(sh) s32 = Cast<to=6>(s) five = Constant<value=int32[1] {{5}}>()"
+
+
+@pytest.mark.parametrize(
+    ("body", "result"),
+    [
+        ("y = Cast<to=6>(sh)", "int32"),
+        ("y = Mul(s32, five)", "int32"),
+        ("y = Gather(sh32, i1)", "int32"),
+        ("y = Concat<axis=0>(five, s32)", "int32"),
+        ("y = ReduceProd(sh32)", "int32"),
+        ("y = Max(s32, five)", "int32"),
+        ("y = Less(s32, five)", "bool"),
+        (
+            "z = Constant<value=int32 {0}>() o = Constant<value=int32 {1}>() n = Squeeze(s32) y = Range(z, n, o)",
+            "int32",
+        ),
+        ("g = Constant<value=int64[1] {4294967299}>() t = Concat<axis=0>(g, s) y = Cast<to=6>(t)", "int32"),
+    ],
+)
+def test_sizes_in_32_bits_stay_so(body, result):
+    """They became i64, which other operands of i32 did not fit, and results were of another type."""
+    model = model_of(f"{I32} {body}", result=result)
+    module = import_model(model)
+    for sizes in SIZES:
+        arrays = arrays_of(model, sizes)
+        (expected,) = ReferenceEvaluator(model).run(None, arrays)
+        (actual,) = run_module(module, list(arrays.values()))
+        assert actual.dtype == expected.dtype
+        np.testing.assert_array_equal(actual, expected)

@@ -63,7 +63,7 @@ class BodyBuilder:
             case Constant():
                 return tensor(value.array.shape, element_type_of(value.array.dtype))
             case SizeVector():
-                return tensor(value.elements.shape, element_type_of(np.dtype(np.int64)))
+                return tensor(value.elements.shape, element_type_of(value.dtype))
             case SSAValue():
                 return value.type
 

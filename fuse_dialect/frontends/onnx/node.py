@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -210,7 +210,7 @@ class OnnxNode:
         if self.rank(value) == 1:
             return value
         if isinstance(value, SizeVector):
-            return SizeVector(value.elements.reshape(-1))
+            return replace(value, elements=value.elements.reshape(-1))
         return self.emit(ReshapeOp, value, type=self.typed(value, [count]))
 
     def integer_scalar(self, index: int) -> Value:
@@ -225,7 +225,7 @@ class OnnxNode:
         if self.rank(value) == 0:
             return value
         if isinstance(value, SizeVector):
-            return SizeVector(value.elements.reshape(()))
+            return replace(value, elements=value.elements.reshape(()))
         return self.emit(ReshapeOp, value, type=self.typed(value, []))
 
     def is_known(self, index: int) -> bool:

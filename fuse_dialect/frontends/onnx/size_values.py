@@ -6,6 +6,7 @@ is computed is the same arithmetic on `tensor<1xi64>`. Each is written out once:
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -25,7 +26,8 @@ from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
 from fuse_dialect.dialect.types import Tensor, element_type_of, tensor
 from fuse_dialect.frontends.onnx.values import Constant, SizeVector, Value
 
-_I64 = element_type_of(np.dtype(np.int64))
+_INT64 = np.dtype(np.int64)
+_I64 = element_type_of(_INT64)
 _OPERATIONS: dict[str, type[FuseOp]] = {"+": AddOp, "-": SubtractOp, "*": MultiplyOp, "/": DivideOp}
 
 _Extent: TypeAlias = tuple[SSAValue[Tensor], int]
@@ -69,11 +71,14 @@ class SizeValues:
                 self._extents.setdefault(size.name, (value, axis))
 
     def of(self, vector: SizeVector) -> SSAValue[Tensor]:
-        """The integers, as a tensor of i64 of the vector's shape."""
+        """The integers, as a tensor of the vector's shape and element type."""
         shape, elements = vector.elements.shape, list(vector.elements.reshape(-1))
-        key = (shape, *elements)
+        key = (shape, vector.dtype.char, *elements)
         if key not in self._written:
-            if not shape:
+            if vector.dtype != _INT64:
+                wide = self.of(replace(vector, dtype=_INT64))
+                value = self._emit(CastOp, wide, result=tensor(shape, element_type_of(vector.dtype)))
+            elif not shape:
                 value = self._emit(SqueezeOp, self._one(elements[0]), axes=[0])
             else:
                 value = self._list(elements)

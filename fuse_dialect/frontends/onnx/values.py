@@ -16,6 +16,8 @@ from fuse_dialect.analysis.sizes import Element, Size
 from fuse_dialect.dialect.types import Tensor
 from fuse_dialect.frontends.onnx.tensors import Array
 
+_INT64 = np.dtype(np.int64)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
@@ -32,6 +34,8 @@ class SizeVector:
 
     elements: Array
     """Of dtype object, holding `int`, `bool` and `Size`."""
+    dtype: np.dtype[np.generic] = _INT64
+    """The element type in the model: i64, or i32 where a Cast asks for that."""
 
 
 Value: TypeAlias = SSAValue[Tensor] | Constant | SizeVector
@@ -46,7 +50,7 @@ def size_vector(elements: Sequence[Element]) -> Constant | SizeVector:
     """A list of i64: a constant when no element is a `Size`."""
     array = np.empty(len(elements), object)
     array[:] = list(elements)
-    return settled(array, np.dtype(np.int64))
+    return settled(array, _INT64)
 
 
 def settled(elements: Array, dtype: np.dtype[np.generic]) -> Constant | SizeVector:
@@ -54,8 +58,8 @@ def settled(elements: Array, dtype: np.dtype[np.generic]) -> Constant | SizeVect
 
     Args:
         elements: Of dtype object.
-        dtype: Element type of the constant.
+        dtype: Element type of either.
     """
     if any(isinstance(element, Size) for element in elements.flat):
-        return SizeVector(elements)
+        return SizeVector(elements, dtype)
     return Constant(elements.astype(dtype))

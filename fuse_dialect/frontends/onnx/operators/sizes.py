@@ -8,8 +8,19 @@ from collections.abc import Callable
 from typing import cast
 
 import numpy as np
+import onnx_ir as ir
 
-from fuse_dialect.analysis.sizes import Element, UnknownError, add, divide, is_equal, multiply, product_of, subtract
+from fuse_dialect.analysis.sizes import (
+    Element,
+    Size,
+    UnknownError,
+    add,
+    divide,
+    is_equal,
+    multiply,
+    product_of,
+    subtract,
+)
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode
 from fuse_dialect.frontends.onnx.operators.reductions import reduced_axes
@@ -18,7 +29,8 @@ from fuse_dialect.frontends.onnx.values import Constant, SizeVector, Value, elem
 
 _MAX_ELEMENTS = 1 << 12
 """Of an operand that is followed element by element."""
-_INT64 = np.dtype(np.int64)
+_INTEGERS = {ir.DataType.INT32.value: np.dtype(np.int32), ir.DataType.INT64.value: np.dtype(np.int64)}
+"""Types that sizes may have; others have no place for them."""
 
 
 def import_on_sizes(node: OnnxNode) -> Value | None:
@@ -58,13 +70,18 @@ def _elements(node: OnnxNode, index: int) -> Array:
     return elements_of(value)
 
 
+def _type(node: OnnxNode, index: int = 0) -> np.dtype[np.generic]:
+    """The element type of an operand, which is that of the result."""
+    return node.dtype(node.operand(index))
+
+
 def _gather(node: OnnxNode) -> Value:
-    return settled(_objects(np.take(_elements(node, 0), node.constant(1), axis=node.integer("axis", 0))), _INT64)
+    return settled(_objects(np.take(_elements(node, 0), node.constant(1), axis=node.integer("axis", 0))), _type(node))
 
 
 def _concat(node: OnnxNode) -> Value:
     parts = [_elements(node, index) for index in range(node.operand_count)]
-    return settled(np.concatenate(parts, axis=node.integer("axis")), _INT64)
+    return settled(np.concatenate(parts, axis=node.integer("axis")), _type(node))
 
 
 def _slice(node: OnnxNode) -> Value:
@@ -84,30 +101,34 @@ def _slice(node: OnnxNode) -> Value:
         index[axis] = (
             slice(start, end, step) if step > 0 else slice(max(start, -extent), None if end < -extent else end, step)
         )
-    return settled(x[tuple(index)], _INT64)
+    return settled(x[tuple(index)], _type(node))
 
 
 def _unsqueeze(node: OnnxNode) -> Value:
     axes = node.axes(1, since=13)
     if axes is None:
         raise FuseError("expects attribute 'axes'")
-    return settled(np.expand_dims(_elements(node, 0), tuple(axes)), _INT64)
+    return settled(np.expand_dims(_elements(node, 0), tuple(axes)), _type(node))
 
 
 def _squeeze(node: OnnxNode) -> Value:
     axes = node.axes(1, since=13)
-    return settled(_objects(np.squeeze(_elements(node, 0), None if axes is None else tuple(axes))), _INT64)
+    return settled(_objects(np.squeeze(_elements(node, 0), None if axes is None else tuple(axes))), _type(node))
 
 
 def _reshape(node: OnnxNode) -> Value:
-    return settled(_elements(node, 0).reshape(node.constant_ints(1)), _INT64)
+    return settled(_elements(node, 0).reshape(node.constant_ints(1)), _type(node))
 
 
 def _cast(node: OnnxNode) -> Value:
-    # To INT32 or INT64; another type has no place for sizes.
-    if node.integer("to") not in (6, 7):
+    dtype = _INTEGERS.get(node.integer("to"))
+    if dtype is None:
         raise UnknownError("sizes as other numbers are computed by the running model")
-    return settled(_elements(node, 0), _INT64)
+    elements = _elements(node, 0).copy()
+    for position in np.ndindex(elements.shape):
+        if not isinstance(elements[position], Size):
+            elements[position] = np.array(int(elements[position])).astype(dtype).item()  # what is too great wraps
+    return settled(elements, dtype)
 
 
 def _same(node: OnnxNode) -> Value:
@@ -124,12 +145,12 @@ def _elementwise(node: OnnxNode) -> Value:
             result[position] = rule(cast(Element, lhs[position]), cast(Element, rhs[position]))
         except ZeroDivisionError as error:
             raise FuseError(str(error)) from error
-    return settled(result, np.dtype(np.bool_) if boolean else _INT64)
+    return settled(result, np.dtype(np.bool_) if boolean else _type(node))
 
 
 def _where(node: OnnxNode) -> Value:
     condition, lhs, rhs = np.broadcast_arrays(node.constant(0), _elements(node, 1), _elements(node, 2))
-    return settled(_objects(np.where(condition, lhs, rhs)), _INT64)
+    return settled(_objects(np.where(condition, lhs, rhs)), _type(node, 1))
 
 
 def _product(node: OnnxNode) -> Value:
@@ -139,7 +160,9 @@ def _product(node: OnnxNode) -> Value:
     if len(axes) < sizes.ndim:
         raise UnknownError
     result = product_of(list(sizes.flat))
-    return settled(_objects(np.full([1] * sizes.ndim if node.flag("keepdims", True) else [], result, object)), _INT64)
+    return settled(
+        _objects(np.full([1] * sizes.ndim if node.flag("keepdims", True) else [], result, object)), _type(node)
+    )
 
 
 def _objects(value: object) -> Array:

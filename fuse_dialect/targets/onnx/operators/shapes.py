@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fuse_dialect.analysis.sizes import scaled
 from fuse_dialect.dialect.axis_layout import AxisLayout, permutation
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import concatenation, layout, opaque, replication, resizing
@@ -198,10 +197,11 @@ def _are_ratios(scales: Sequence[float], size: Sequence[int], extents: Sequence[
 
 
 def _give(scales: Sequence[float], size: Sequence[int], extents: Sequence[int]) -> bool:
-    """Whether scales of 32 bits give the sizes, multiplied in 32 bits as onnxruntime and our reader do."""
+    """Whether scales of 32 bits give the sizes, in whatever precision readers multiply: ONNX's checker does in 64 bits."""
+    narrow = [np.float32(scale) for scale in scales]
     return all(
-        scaled(extent, float(np.float32(scale))) == count
-        for extent, count, scale in zip(extents, size, scales, strict=True)
+        int(extent * float(scale)) == int(np.float32(extent) * scale) == count
+        for extent, count, scale in zip(extents, size, narrow, strict=True)
     )
 
 

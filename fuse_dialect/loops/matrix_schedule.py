@@ -133,7 +133,7 @@ class Matrices:
     def pitch(self) -> int:
         """Distance of copied rows, in elements."""
         if self.direct is not None:  # (8) micro-kernels know one distance
-            return _number(self.direct.strides[self.contraction.row_axes[-1]].number)
+            return _row_distance(self.contraction, self.direct)
         depth = self.block_depth if self.block_depth is not None else self.depth
         assert depth is not None, "rows of unknown length are copied in blocks"
         return tiling.pitch(self.machine, depth, self.bytes)
@@ -215,8 +215,7 @@ class Matrices:
             return Walk((0, self.pitch), (), 1, self.depth if is_whole else None, panel)
         steps = [_number(self.direct.strides[axis].number) for axis in reduced]
         sizes = [_known(self.contraction.stage.axes[axis].size) for axis in reduced]
-        rows = self.contraction.row_axes
-        row = _number(self.direct.strides[rows[-1]].number) if rows else 0
+        row = _row_distance(self.contraction, self.direct)
         outer = tuple((_number(size), step) for size, step in zip(sizes[:-1], steps[:-1], strict=True))
         return Walk((0, row), outer, steps[-1], sizes[-1] if is_whole else None, panel)
 
@@ -224,6 +223,12 @@ class Matrices:
 def _number(number: int | None) -> int:
     assert number is not None, "rows that are read where they lie have known strides"
     return number
+
+
+def _row_distance(contraction: Contraction, place: Place) -> int:
+    """Elements from one row to the next where rows lie; 0 if there is one alone."""
+    axes = contraction.row_axes
+    return _number(place.strides[axes[-1]].number) if axes else 0
 
 
 def _known(size: int | str) -> int | None:
@@ -280,7 +285,7 @@ def matrices_of(
     if has_tiles and direct is not None:
         at_once = tiling.group_panels(machine, block or depth, width, element) * width
         is_worth_copying = min(at_once, columns or at_once) >= tiling.WORTH_STRAIGHTENING
-        are_lines = _number(direct.strides[contraction.row_axes[-1]].number) * element % machine.line_bytes == 0
+        are_lines = _row_distance(contraction, direct) * element % machine.line_bytes == 0
         if direct.strides[contraction.reduced[-1]].number != 1 or (is_worth_copying and not are_lines):
             direct = None  # what a tile's row holds follows each other, as in copied rows
         straightens = direct is not None and is_worth_copying and len(contraction.reduced) == 1 and depth is not None

@@ -30,9 +30,9 @@ WORTH_COPYING = 96
 WORTH_STRAIGHTENING = 256
 """Columns for which rows are copied that would be loaded from two lines at a time (5)."""
 TILE_ROWS = 16
-"""Rows of a tile, and the numbers of 32 bits in each (5); from so many rows on matrices are multiplied by tiles."""
-FEW_TILE_ROWS = 8
-"""Rows, of the last ones of a matrix, up to which vectors are used instead, if they can do it."""
+"""Rows of a tile, and the numbers of 32 bits in each (5)."""
+FEW_TILE_ROWS = 4
+"""Rows of a matrix, or the last ones of it, up to which vectors are used instead, if they multiply such numbers."""
 FEW_PIXELS = 28 * 28
 """Pixels up to which parts of a convolution share its channels."""
 _MOST_TILES = 4
@@ -64,7 +64,7 @@ class Walk:
 
 
 def fills_tiles(machine: Machine, product: str, lanes: int, rows: int | None) -> bool:
-    """Whether a product is one of tiles (5): the machine has them, and there are enough rows, or an unknown number.
+    """Whether a product is one of tiles (5): the machine has them, and vectors would take longer.
 
     Args:
         machine: The machine.
@@ -74,7 +74,8 @@ def fills_tiles(machine: Machine, product: str, lanes: int, rows: int | None) ->
     """
     unit = unit_of_tiles(product)
     has_unit = unit is not Unit.NONE and unit in machine.units and lanes == TILE_ROWS
-    return has_unit and (rows is None or rows >= TILE_ROWS)
+    # Vectors multiply bytes as they are, and have little to do for a few rows; pairs of bf16 they must take apart.
+    return has_unit and (rows is None or unit is Unit.PAIR_TILES or rows > FEW_TILE_ROWS)
 
 
 def unit_of_tiles(product: str) -> Unit:

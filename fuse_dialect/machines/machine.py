@@ -53,6 +53,9 @@ TILES = Unit.BYTE_TILES | Unit.PAIR_TILES
 """Units that work on tiles: registers of 16 rows of 64 bytes."""
 
 _TILE_ROWS = 16
+_TILE_SHARE = 0.4
+"""Of what tiles could do that kernels reach: 1,150 G multiply-adds of bytes a second on a Xeon of 3.75 GHz that does 90
+of f32, and 500 of bf16 (`tools/bench_tiles.py`)."""
 MOST_CACHED = 1 << 36
 """Bytes of the largest cache that is believed: kernels ask for memory that fills a part of one."""
 
@@ -178,10 +181,11 @@ class Machine:
     def speed_of(self, unit: Unit) -> float:
         """How many times as many operations a second a unit of tiles does in products as vectors of f32 do.
 
-        A tile of columns takes a row of 16 numbers of 32 bits each cycle, and vectors two multiply-adds.
+        A tile of columns takes a row of 16 numbers of 32 bits each cycle, and vectors two multiply-adds. Loads, stores
+        and what follows a product take more than half of the time of kernels with tiles, and little of others'.
         """
         parts = {Unit.BYTE_TILES: 4, Unit.PAIR_TILES: 2}.get(unit)
-        return 1.0 if parts is None else _TILE_ROWS * _TILE_ROWS * parts / (2 * self.lanes(4))
+        return 1.0 if parts is None else _TILE_SHARE * _TILE_ROWS * _TILE_ROWS * parts / (2 * self.lanes(4))
 
     def moving(self, bytes: float, resident: float | None = None) -> float:
         """Seconds of reading or writing once; the machine has rates.

@@ -35,9 +35,9 @@ def kernels(machine: Machine, element: str, path: Path) -> Sequence[str]:
     return [op.sym_name.data for op in module.walk() if isinstance(op, func.FuncOp)][1:]
 
 
-@pytest.mark.parametrize(("unit", "speed"), [(Unit.NONE, 1), (Unit.BYTE_TILES, 32), (Unit.PAIR_TILES, 16)])
+@pytest.mark.parametrize(("unit", "speed"), [(Unit.NONE, 1), (Unit.BYTE_TILES, 12.8), (Unit.PAIR_TILES, 6.4)])
 def test_tiles_do_so_many_times_as_much_as_vectors(unit: Unit, speed: float) -> None:
-    # 2048 operations on bytes in a cycle, 1024 on bf16, 64 on f32.
+    # 2048 operations on bytes in a cycle, 1024 on bf16, 64 on f32; kernels with tiles reach 0.4 of it.
     assert wide(unit).speed_of(unit) == speed
 
 

@@ -196,10 +196,11 @@ class FloatProduct:
 
 
 def _float_products() -> Iterator[FloatProduct]:
-    sizes = [(m, 40, 128) for m in (16, 17, 33, 50)]
+    sizes = [(m, 40, 128) for m in (1, 2, 9, 16, 17, 33, 50)]
     sizes += [(35, n, 128) for n in (2, 16, 17, 33)] + [(35, 40, k) for k in (4, 30, 34, 64, 100)]
     for number, (m, n, k) in enumerate(sizes):
-        constants = frozenset({1} if number % 3 else ())
+        # Columns that a few rows meet are not packed: rows are multiplied one by one.
+        constants = frozenset({1} if number % 3 or m < 9 else ())
         yield FloatProduct("fuse.dense %x, %w", (m, k), (n, k), (m, n), "mk,nk->mn", constants)
         yield FloatProduct("fuse.matmul %x, %w", (m, k), (k, n), (m, n), "mk,kn->mn")
     yield FloatProduct(
@@ -261,7 +262,7 @@ def test_numbers_below_the_normal_ones_count_as_zero_in_tiles_of_bf16(processor:
 @pytest.mark.parametrize(
     ("m", "n", "k"),
     [
-        *((m, 40, 128) for m in (16, 17, 31, 32, 33, 41, 97)),
+        *((m, 40, 128) for m in (5, 9, 16, 17, 31, 32, 33, 41, 97)),
         *((35, n, 128) for n in (1, 15, 16, 17, 32, 33)),
         *((35, 40, k) for k in (4, 60, 64, 68, 100, 260)),
         (64, 33, 13000),  # sums wait in the result
@@ -376,8 +377,14 @@ def test_a_rest_of_the_sum_spills_nothing() -> None:
 
 
 def test_few_rows_are_multiplied_by_vectors() -> None:
-    assert not instructions(emitted(dense(15, 64, 256)).ir_text)
-    assert "vpdpbusd" in assembly(emitted(dense(15, 64, 256)).ir_text, named("sapphirerapids"))
+    assert not instructions(emitted(dense(4, 64, 256)).ir_text)
+    assert "vpdpbusd" in assembly(emitted(dense(4, 64, 256)).ir_text, named("sapphirerapids"))
+
+
+def test_any_number_of_rows_of_bf16_is_multiplied_by_tiles() -> None:
+    for rows in (1, 2, 15):
+        product = FloatProduct("fuse.dense %x, %w", (rows, 64), (40, 64), (rows, 40), "")
+        assert "tdpbf16ps" in instructions(emitted(product.text).ir_text)
 
 
 def test_rows_without_signs_on_either_side_have_their_instruction() -> None:

@@ -197,7 +197,7 @@ def _are_ratios(scales: Sequence[float], size: Sequence[int], extents: Sequence[
 
 
 def _give(scales: Sequence[float], size: Sequence[int], extents: Sequence[int]) -> bool:
-    """Whether scales of 32 bits give the sizes, in whatever precision readers multiply: ONNX's checker takes 64 bits."""
+    """Whether scales of 32 bits give the sizes, in whatever precision readers multiply: ONNX's checker has 64."""
     narrow = [np.float32(scale) for scale in scales]
     return all(
         int(extent * float(scale)) == int(np.float32(extent) * scale) == count

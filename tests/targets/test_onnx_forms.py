@@ -397,3 +397,24 @@ def test_a_product_of_sizes_keeps_its_axes(axes: str, keepdims: str, wanted: obj
 def test_a_size_that_is_not_known_is_none_of_no_elements() -> None:
     with pytest.raises(OpError, match="cannot be written as ONNX"):
         onnx_model(fd.parse(unary("fuse.repeat %x, repeats = 3", "?x0xi64", "?x0xi64")))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "fuse.one_hot %x, %on, %off, depth = 4 : (tensor<i64>, tensor<f32>, tensor<f32>) -> tensor<4xf32>",
+        "fuse.dyn_one_hot %x, %on, %off, %n : (tensor<i64>, tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<?xf32>",
+    ],
+)
+def test_a_single_index_gets_an_axis_for_one_hot(op: str) -> None:
+    result = op.split(" -> ")[1]
+    model = onnx_model(
+        fd.parse(f"""
+func.func @main(%x: tensor<i64>, %on: tensor<f32>, %off: tensor<f32>, %n: tensor<i64>) -> {result} {{
+  %y = {op}
+  return %y : {result}
+}}""")
+    )
+    onnx.checker.check_model(model, full_check=True)
+    inputs = [np.array(2), np.array(5, np.float32), np.array(1, np.float32), np.array(4)]
+    np.testing.assert_array_equal(fd.run(import_model(model), *inputs)[0], [1, 1, 5, 1])

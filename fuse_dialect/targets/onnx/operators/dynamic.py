@@ -8,7 +8,7 @@ from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import dynamic
 from fuse_dialect.targets.onnx.graph import GraphWriter, axis_of, dtype_of, prop, shape_of, unsupported
-from fuse_dialect.targets.onnx.operators.indexing import backward_end
+from fuse_dialect.targets.onnx.operators.indexing import backward_end, one_hot
 from fuse_dialect.targets.onnx.table import OpRows
 
 ROWS = OpRows()
@@ -112,4 +112,4 @@ def write_dyn_one_hot(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -
     """`OneHot`."""
     indices, on, off, depth = operands
     values = graph.emit("Concat", graph.unsqueeze(off, [0]), graph.unsqueeze(on, [0]), axis=0)
-    return graph.emit("OneHot", graph.cast(indices, np.int64), _list(graph, depth), values, axis=prop(op, "axis"))
+    return one_hot(graph, op, indices, _list(graph, depth), values)

@@ -122,7 +122,16 @@ def write_one_hot(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> st
     indices, on, off = operands
     depth = graph.scalar(prop(op, "depth"), np.dtype(np.int64))
     values = graph.emit("Concat", graph.unsqueeze(off, [0]), graph.unsqueeze(on, [0]), axis=0)
-    return graph.emit("OneHot", graph.cast(indices, np.int64), depth, values, axis=prop(op, "axis"))
+    return one_hot(graph, op, indices, depth, values)
+
+
+def one_hot(graph: GraphWriter, op: FuseOp, indices: str, depth: str, values: str) -> str:
+    """`OneHot`, of indices with an axis, which a single index has not."""
+    numbers = graph.cast(indices, np.int64)
+    if shape_of(op.operands[0]):
+        return graph.emit("OneHot", numbers, depth, values, axis=prop(op, "axis"))
+    row = graph.emit("OneHot", graph.unsqueeze(numbers, [0]), depth, values, axis=-1)
+    return graph.emit("Squeeze", row, graph.integers([0]))
 
 
 @ROWS.row(opaque.SortOp)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
@@ -176,3 +177,22 @@ def test_clause_of_tosa_that_is_wrong_has_a_place(clauses: str, message: str) ->
     with pytest.raises(FuseError, match=message) as raised:
         parse_mlir(text, "clauses.mlir")
     assert "clauses.mlir:2:" in str(raised.value.diagnostic.format())
+
+
+EXPANDED = """
+func.func @main(%x: tensor<f32>) -> tensor<1x{size}xf32> {{
+  %y = tensor.expand_shape %x [] output_shape [1, {size}] : tensor<f32> into tensor<1x{size}xf32>
+  return %y : tensor<1x{size}xf32>
+}}"""
+
+
+def test_a_tensor_without_axes_is_expanded() -> None:
+    """MLIR prints it, and xDSL 0.74 refuses it: there are no groups."""
+    module = parse_mlir(EXPANDED.format(size=1))
+    module.verify()
+    assert printed(parse_mlir(printed(module))) == printed(module)
+
+
+def test_a_tensor_without_axes_is_expanded_to_one_element_alone() -> None:
+    with pytest.raises(VerifyException, match="expects axes of size 1 and no groups"):
+        parse_mlir(EXPANDED.format(size=2)).verify()

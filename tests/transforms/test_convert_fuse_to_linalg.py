@@ -197,6 +197,20 @@ func.func @main({arguments}) -> tensor<3x2xf32> {{
     check_program(program, fused=fused)
 
 
+@pytest.mark.parametrize("shape", ["1", "1x1x1"])
+def test_a_number_becomes_a_tensor_of_one_element(shape: str) -> None:
+    """XDSL verifies no expansion of a tensor without axes: the conversion ended in an error."""
+    program = parse_mlir(f"""
+func.func @main(%x: tensor<f32>) -> tensor<{shape}xf32> {{
+  %y = fuse.reshape %x : (tensor<f32>) -> tensor<{shape}xf32>
+  return %y : tensor<{shape}xf32>
+}}
+""")
+    linalg = converted(program)
+    linalg.verify()
+    np.testing.assert_array_equal(run_module(parse_mlir(str(linalg)), [np.array(3, np.float32)])[0].ravel(), [3])
+
+
 def test_a_piece_that_nobody_writes_is_noticed() -> None:
     module = parse_mlir("""
 func.func @main(%x: tensor<3xf32>) -> tensor<5xf32> {

@@ -1,6 +1,7 @@
 """Ops of MLIR's tensor dialect that xDSL 0.74 lacks, in the form in which mlir-opt prints them."""
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, TensorType, UnitAttr, i64
+from xdsl.dialects.tensor import ExpandShapeOp
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -13,6 +14,7 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
 
 @irdl_op_definition
@@ -52,6 +54,22 @@ class BitcastOp(IRDLOperation):
 
     assembly_format = "$source attr-dict `:` type($source) `to` type($dest)"
     traits = traits_def(Pure())
+
+
+class UpstreamExpandShapeOp(ExpandShapeOp):
+    """A tensor with more axes; one without any becomes one of axes of size 1, and has no groups to name."""
+
+    def verify_(self) -> None:
+        """Check the shapes.
+
+        Raises:
+            VerifyException: The result has other elements, or the groups do not say its axes.
+        """
+        source, result = self.src.type, self.result.type
+        if not isinstance(source, TensorType) or source.get_num_dims():
+            super().verify_()
+        elif self.reassociation.data or any(size != 1 for size in result.get_shape()):
+            raise VerifyException(f"expects axes of size 1 and no groups for {source}, got {result}")
 
 
 @irdl_op_definition

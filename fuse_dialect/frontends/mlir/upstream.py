@@ -47,6 +47,7 @@ def _tensor() -> Dialect:
     ops = (
         tensor_ops.GenerateOp,
         tensor_ops.RankOp,
+        tensor_ops.UpstreamExpandShapeOp,
         tensor_ops.BitcastOp,
         tensor_ops.GatherOp,
         tensor_ops.ScatterOp,

@@ -42,6 +42,12 @@ def reshaped(value: SSAValue, target: Sequence[int]) -> SSAValue:
     if 0 in target:
         # No elements: any tensor of the shape is the same, and axes of size 0 divide into no groups.
         return tensor.EmptyOp([], TensorType(element, target)).tensor
+    if not source:
+        # MLIR expands a tensor without axes, too, but xDSL 0.74 has its groups be those of the axes.
+        element_value = tensor.ExtractOp(value, [], element).result
+        return tensor.FromElementsOp.build(
+            operands=[[element_value]], result_types=[TensorType(element, target)]
+        ).result
     groups = axis_groups(source, target)
     middle = [math.prod(source[axis] for axis in left) for left, _ in groups]
     if len(middle) != len(source):

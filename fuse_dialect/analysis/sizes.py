@@ -17,7 +17,7 @@ _MAX_NAME = 120
 """Characters of a size's name; a longer expression is named by its digest, or names would double with every use."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Size:
     """A size that is known only when the program runs; equal names are equal sizes."""
 
@@ -26,6 +26,10 @@ class Size:
     """Whether it is the extent of a dimension, or a sum or product of extents: never negative."""
     formula: "tuple[str, Element | float, Element | float] | None" = field(default=None, compare=False)
     """Operation and operands of a size that is computed; `None` for the extent of a dimension."""
+
+    def __repr__(self) -> str:
+        """Its name, as errors show it among numbers."""
+        return self.name
 
 
 Element: TypeAlias = int | bool | Size

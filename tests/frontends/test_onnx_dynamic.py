@@ -259,3 +259,11 @@ def test_sizes_in_32_bits_stay_so(body, result):
         (actual,) = run_module(module, list(arrays.values()))
         assert actual.dtype == expected.dtype
         np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("body", ["y = ConstantOfShape(t)", "y = Reshape(x, t)"])
+def test_errors_show_sizes_by_their_names(body):
+    """They showed how a size is computed, as Python writes objects, and the number that stands for an open one."""
+    bad = "t0 = Constant<value=int64[2] {-4, -4}>() t = Concat<axis=0>(s, t0)"
+    with pytest.raises(FuseError, match=r"got \[s, -4, -4\]"):
+        import_model(model_of(f"{B} {bad} {body}"))

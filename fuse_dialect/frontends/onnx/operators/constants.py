@@ -63,7 +63,7 @@ def _dynamic_full(node: OnnxNode, element: Array) -> Value:
         return node.emit(DynFullOp, Constant(element), node.integer_list(0))
     dims = [DYNAMIC if isinstance(size, Size) else size for size in sizes]
     if any(dim < 0 and dim != DYNAMIC for dim in dims):
-        raise FuseError(f"expects sizes that are not negative, got {dims}")
+        raise FuseError(f"expects sizes that are not negative, got {sizes}")
     type = tensor(dims, element_type_of(element.dtype))
     result = node.emit(DynFullOp, Constant(element), node.integer_list(0), type=type)
     node.builder.name_sizes(result, sizes)

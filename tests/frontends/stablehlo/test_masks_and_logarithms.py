@@ -77,3 +77,42 @@ def test_running_logarithms_of_sums(reverse: bool, size: int) -> None:
     expected = expected[:, ::-1] if reverse else expected
     for (found,) in (fd.run(module, x), fd.compile(module, cache=False)(x)):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("place", ["", "1x"])
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "update"])
+def test_a_scatter_without_indices_writes_the_whole(name: str, place: str) -> None:
+    """JAX writes `x.at[:].add(y)` so; it was refused."""
+    combined = "%b" if name == "update" else "%c"
+    line = "" if name == "update" else f"%c = stablehlo.{name} %a, %b : tensor<f32>"
+    window = "1" if place else "0"
+    module = fd.parse(f"""
+func.func @main(%x: tensor<4xf32>, %at: tensor<{place}0xi32>, %u: tensor<{place}4xf32>) -> tensor<4xf32> {{
+  %0 = "stablehlo.scatter"(%x, %at, %u) <{{
+      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{window}], index_vector_dim = {window}>,
+      unique_indices = true}}> ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    {line}
+    stablehlo.return {combined} : tensor<f32>
+  }}) : (tensor<4xf32>, tensor<{place}0xi32>, tensor<{place}4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}}""")
+    x, u = np.array([1, -2, 3, 4], np.float32), np.array([5, 6, -7, 0.5], np.float32)
+    shape = (1,) if place else ()
+    functions = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+    expected = u if name == "update" else functions[name](x, u)
+    np.testing.assert_array_equal(fd.run(module, x, np.zeros((*shape, 0), np.int32), u.reshape(*shape, 4))[0], expected)
+
+
+def test_a_product_of_truth_values_is_true_where_any_pair_is() -> None:
+    module = fd.parse("""
+func.func @main(%x: tensor<3x300xi1>, %y: tensor<300x2xi1>) -> tensor<3x2xi1> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+    : (tensor<3x300xi1>, tensor<300x2xi1>) -> tensor<3x2xi1>
+  return %0 : tensor<3x2xi1>
+}""")
+    x, y = np.zeros((3, 300), bool), np.ones((300, 2), bool)
+    x[0], x[1, 7], y[:, 1] = True, True, False
+    expected = [[True, False], [True, False], [False, False]]
+    np.testing.assert_array_equal(fd.run(module, x, y)[0], expected)
+    np.testing.assert_array_equal(fd.compile(module, cache=False)(x, y)[0], expected)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, i1, i32
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
@@ -45,9 +45,10 @@ def product(
     op: Operation, lhs_batch: Sequence[int], rhs_batch: Sequence[int], lhs_sum: Sequence[int], rhs_sum: Sequence[int]
 ) -> SSAValue:
     """The product of two tensors: batch axes first, then those of the left and those of the right side."""
-    target = op.results[0]
-    # The result may be wider than the operands: then so are the products.
-    lhs, rhs = (cast_to(value, tensor(target).element_type) for value in op.operands)
+    element_type = tensor(op.results[0]).element_type
+    # The result may be wider than the operands: then so are the products. Of truth values, true ones are counted.
+    is_boolean = element_type == i1
+    lhs, rhs = (cast_to(value, i32 if is_boolean else element_type) for value in op.operands)
     rows = [axis for axis in range(len(shape(lhs))) if axis not in (*lhs_batch, *lhs_sum)]
     columns = [axis for axis in range(len(shape(rhs))) if axis not in (*rhs_batch, *rhs_sum)]
     batch, height, width = ([[each] for each in _axes(lhs, lhs_batch)], [_axes(lhs, rows)], [_axes(rhs, columns)])
@@ -62,7 +63,8 @@ def product(
     order = [*rhs_batch, *columns, *rhs_sum] if is_turned else [*rhs_batch, *rhs_sum, *columns]
     right = merge_axes(transpose(rhs, order), [*([each] for each in _axes(rhs, rhs_batch)), *matrix])
     made = (BatchMatmulOp if batch or stays_apart else MatmulOp)(left, right, transpose_b=is_turned)
-    return split_axes(result(made), [*batch, *height, *width])
+    found = split_axes(result(made), [*batch, *height, *width])
+    return cast_to(found, i1) if is_boolean else found
 
 
 def _axes(value: SSAValue, places: Sequence[int]) -> list[Axis]:

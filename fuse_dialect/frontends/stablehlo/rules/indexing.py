@@ -235,6 +235,7 @@ def _list_of(numbers: Sequence[int | SSAValue], like: SSAValue) -> SSAValue:
 
 
 _SCATTER_MODES = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "or": "max", "and": "min"}
+_COMBINATIONS = {"add": b.AddOp, "mul": b.MultiplyOp, "max": b.MaximumOp, "min": b.MinimumOp}
 _MODES_OF_BOOLEANS = {"update": "update", "add": "max", "max": "max", "mul": "min", "min": "min"}
 
 
@@ -266,6 +267,9 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     mode = _scatter_mode(op)
     if is_boolean:  # numbers 0 and 1: an 'or' is the greater of two, and not their sum
         x, updates, mode = cast_to(x, i8), cast_to(updates, i8), _MODES_OF_BOOLEANS[mode]
+    if not index_map and not partial:
+        whole = _on_the_whole(x, updates, window, mode)
+        return [cast_to(whole, i1) if is_boolean else whole]
     vectors = _with_batches(
         _index_vectors(indices, numbers.number_named("index_vector_dim")), _without(index_batch, numbers)
     )
@@ -297,6 +301,16 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     cut = slice_of(written, [0] * len(sizes), ends, [1] * len(sizes))
     placed = transpose(cut, [order.index(axis) for axis in range(len(sizes))])
     return [cast_to(placed, i1) if is_boolean else placed]
+
+
+def _on_the_whole(x: SSAValue, updates: SSAValue, window: Sequence[int], mode: str) -> SSAValue:
+    """A scatter without indices, as `x.at[:].add(y)`: its one window is all of the tensor."""
+    places = [axis for axis in range(len(shape(updates))) if axis not in window]
+    if any(shape(updates)[axis] != 1 for axis in places):
+        raise NoFuseFormError("several windows at one place")
+    for axis in reversed(places):
+        updates = drop_axis(updates, axis)
+    return updates if mode == "update" else result(_COMBINATIONS[mode](x, updates))
 
 
 def _scatter_mode(op: Operation) -> str:

@@ -1,5 +1,7 @@
 """Which sums of products of bytes are sums of products of quads."""
 
+from dataclasses import replace
+
 import pytest
 from xdsl.dialects import func
 
@@ -171,3 +173,44 @@ def test_tiles_leave_registers_for_even_and_odd_bytes() -> None:
     assert tile_size(machine, 8, 100, 64, DOT).rows == 4
     assert tile_size(Machine("large", 32, 16, Unit.BYTE_DOTS), 8, 100, 64, DOT).rows == 6
     assert tile_size(Machine("least", 16, 8), 4, 100, 64, DOT).rows == 1
+
+
+def by_heads(program: LoopProgram, heads: int, size: int, step: int = 1) -> LoopProgram:
+    """A product whose rows are those of some heads, one behind the other; of `step`, every other number of a head."""
+    (stage,), (x, *others) = program.stages, program.buffers
+    read, *rest = stage.body
+    assert isinstance(read, Read)
+    depth = loop(2)
+    read = replace(read, indices=(depth // size, loop(0), (depth % size) * step))
+    buffers = (replace(x, shape=(heads, 3, size * step)), *others)
+    return replace(program, buffers=buffers, stages=(replace(stage, body=(read, *rest)),))
+
+
+@pytest.mark.parametrize(("size", "is_quads", "is_pairs"), [(8, True, True), (6, False, True), (3, False, False)])
+def test_heads_are_units_where_none_reaches_into_the_next(size: int, *, is_quads: bool, is_pairs: bool) -> None:
+    quads = in_quads(by_heads(dense("3x24xui8", "5x24xi8"), 24 // size, size))
+    assert (quads is not None) == is_quads
+    if quads is not None:
+        read = quads.stages[0].body[0]
+        assert isinstance(read, Read)
+        assert [str(index) for index in read.indices] == [str(each) for each in (loop(2) // 2, loop(0), loop(2) % 2)]
+        assert quads.buffers[0].shape == (3, 3, 2)
+    pairs = in_float_pairs(by_heads(of_bf16("fuse.dense %x, %w", "3x24", "5x24"), 24 // size, size), frozenset())
+    assert pairs is not None
+    # Else it is the other factor that lies along the sum, and each pair of this one is two reads.
+    assert pairs.buffers[0].element == ("f32" if is_pairs else "i16")
+
+
+def test_every_other_number_is_no_pair() -> None:
+    program = by_heads(of_bf16("fuse.matmul %x, %w", "3x24", "24x5"), 3, 8, step=2)
+    assert in_float_pairs(program, frozenset()) is None
+
+
+def test_a_head_that_begins_inside_of_a_quad_is_left_alone() -> None:
+    program = by_heads(dense("3x24xui8", "5x24xi8"), 3, 8)
+    (stage,) = program.stages
+    read, *rest = stage.body
+    assert isinstance(read, Read)
+    moved = replace(read, indices=(*read.indices[:-1], loop(2) % 8 + 2))
+    buffers = (replace(program.buffers[0], shape=(3, 3, 12)), *program.buffers[1:])
+    assert in_quads(replace(program, buffers=buffers, stages=(replace(stage, body=(moved, *rest)),))) is None

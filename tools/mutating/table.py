@@ -13,7 +13,9 @@ MUTANTS: Mapping[str, str] = {
     """,
     "fuse_dialect.backends.llvm.combining": "combine drop-term 0; neutral minus-one 7",
     "fuse_dialect.backends.llvm.contractions.gemm": "_Gemm._block drop-term 3; _Gemm._depth_blocks other-word 0",
-    "fuse_dialect.backends.llvm.contractions.tile_registers": "RegisterSums.added drop 2 swap 28; pieces_of operator 5",
+    "fuse_dialect.backends.llvm.contractions.tile_registers": """
+        RegisterSums.begin swap 3; TileShape.configuration swap 4; pieces_of operator 5
+    """,
     "fuse_dialect.backends.llvm.contractions.windows": "_Tile._added drop-term 0; _Tile._looped plus-one 4",
     "fuse_dialect.backends.llvm.elements": "_as_bfloat argument 43; from_memory return-early 0; narrowed drop 0",
     "fuse_dialect.backends.llvm.finishing": "joins_bytes false 0",
@@ -207,6 +209,7 @@ MUTANTS: Mapping[str, str] = {
     """,
     "fuse_dialect.loops.matrix_schedule": "Matrices.walk branch 5",
     "fuse_dialect.loops.meanings": "<module> argument 37 other-word 8; _signed operand 0",
+    "fuse_dialect.loops.packed_dots": "_by_units false 2 3; _by_units.at operator 1",
     "fuse_dialect.loops.packing": "Packing.panels operand 0; _points_of swap 5; packing_of operand 0",
     "fuse_dialect.loops.places": "Place.stride branch 1; _place operand 0",
     "fuse_dialect.loops.scheduling": """
@@ -234,6 +237,8 @@ MUTANTS: Mapping[str, str] = {
     """,
     "fuse_dialect.targets.onnx.operators.shapes": "write_reshape true 2; write_resize2d drop-term 1 3",
     "fuse_dialect.templates.regions": "Held.of return-early 2; limits_bytes drop-term 2 4 negate 0",
+    "fuse_dialect.transforms.bubble_up_slices": "_Block._ask drop 0 swap 1; _Block.narrow drop-term 1",
+    "fuse_dialect.transforms.cut_splits": "_cut drop 2",
     "fuse_dialect.transforms.eliminate_common_subexpr": """
         EliminateCommonSubexprPass.apply branch 1; _Scope.close drop 0; _key false 0 true 0
     """,
@@ -243,6 +248,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.transforms.layouts.axis_groups": "axis_groups false 2",
     "fuse_dialect.transforms.layouts.permutations": "is_free drop-term 1",
     "fuse_dialect.transforms.layouts.rules": "_axis_and_batch branch 0; _reduction negate 0",
+    "fuse_dialect.transforms.result_parts": "_pad drop-term 0 1; _reverse swap 2",
     "fuse_dialect.transforms.scale_folding.biases": "_with_term branch 1 false 3",
     "fuse_dialect.transforms.scale_folding.moves": """
         Way.with_scale branch 0 drop-term 5 6 operand 1; is_own drop-term 2

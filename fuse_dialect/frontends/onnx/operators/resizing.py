@@ -88,7 +88,7 @@ def import_resize(node: OnnxNode) -> Value:
 def _by_early_scales(node: OnnxNode) -> Value:
     """Resize of opset 10: the nearest pixel is the one behind a place where an axis shrinks, else the one before it.
 
-    Source: ONNX's case `resize_downsample_nearest` of opset 10, and onnxruntime.
+    Source: ONNX's case of a shrunk image in opset 10, and onnxruntime.
     """
     scales, mode = node.constant_reals(1), node.string("mode", "nearest")
     shrunk = [min(scale, 1.0) for scale in scales]

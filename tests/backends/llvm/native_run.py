@@ -38,8 +38,15 @@ if IS_X86:
 if "avx2" in HOSTS and Unit.MASKS not in host().machine.units:
     HOSTS["masks"] = MaskedHost(AVX2.cpu, AVX2.features)
 """Processors whose code runs here."""
+
 TILES = replace(host(), described=replace(host().machine, emulated=UNITS_OF_TILES))
 """The processor at hand, with tiles whose instructions are functions; without vectors of 64 bytes they are not used."""
+
+
+def families(family: str, target: Host) -> set[str]:
+    """What may stand where a family is expected: products are those of tiles on a processor that has these."""
+    has_tiles = family == "contraction" and target.machine.units & UNITS_OF_TILES
+    return {family, "tiles"} if has_tiles else {family}
 
 
 def placed(array: Array, offset: int) -> Array:

@@ -1,12 +1,16 @@
 """Time of matrix products in 8 bits and in bf16: with tiles, without them, and in other engines.
 
     python tools/bench_tiles.py [--threads N] [--rows 1 16 384] [--columns 1024 4096] [--depth 1024] [--rounds N]
+    python tools/bench_tiles.py --bert 2 384
 
 The first of `--tiles` and `--plain` names a processor with tiles, the second the same without. A row says which family
 of kernels a product became: where this machine has no tiles, none is `tiles`, and the report says that nothing was
 measured. Products of bytes are onnxruntime's `MatMulInteger`, those of bf16 PyTorch's, where these are installed.
 Outputs of bytes are compared to the bit first. All engines run in turns, and the least time of each counts:
 on one thread that of the process.
+
+With `--bert` a BERT of some layers, in the width of the published base model, runs in bf16 on some tokens, and nothing
+else: by PyTorch, and by this package from PyTorch's export. Both outputs are compared with those in f32.
 """
 
 # onnxruntime and PyTorch are no dependencies of the checks, and say little about their types.
@@ -102,6 +106,43 @@ def measured(kind: str, sizes: tuple[int, int, int], cpus: Sequence[str], thread
     return [kind, "x".join(map(str, sizes)), programs[0].kernels[0].family, *cells]
 
 
+def of_bert(layers: int, tokens: int, cpus: Sequence[str], threads: int, rounds: int) -> list[str]:
+    """The cells of a row: how far outputs are from those in f32, and milliseconds."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    torch.set_num_threads(threads)
+    model = BertModel(BertConfig(num_hidden_layers=layers)).eval()
+    words = torch.randint(0, model.config.vocab_size, (1, tokens))
+
+    class States(torch.nn.Module):
+        """The last states alone."""
+
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, words: torch.Tensor) -> torch.Tensor:
+            return self.model(words).last_hidden_state
+
+    with torch.no_grad():
+        states = States().eval()
+        exact = states(words).numpy()
+        states.to(torch.bfloat16)
+        module, x = fd.from_torch(states, words), words.numpy()
+        programs = [fd.compile(module, threads=threads, target_cpu=cpu) for cpu in cpus]
+        calls: dict[str, Call] = {cpu: lambda each=each: each(x)[0] for cpu, each in zip(cpus, programs, strict=True)}
+        calls["torch"] = lambda: states(words)
+        found = [calls[cpus[0]](), states(words).float().numpy()]
+        errors = [f"{np.abs(np.asarray(each).astype(np.float32) - exact).mean():.1e}" for each in found]
+        clock = process_time if threads == 1 else perf_counter
+        turns = [[best_seconds(call, clock) for call in calls.values()] for _ in range(rounds)]
+    least = [min(column) * 1e3 for column in zip(*turns, strict=True)]
+    times = [f"{ms:.1f}" for ms in least]
+    return [str(layers), str(tokens), *times, f"{least[0] / least[1]:.2f}", f"{least[0] / least[2]:.2f}", *errors]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -112,14 +153,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5, help="turns of each engine (default: %(default)s)")
     parser.add_argument("--tiles", default="native", help="processor with tiles (default: %(default)s)")
     parser.add_argument("--plain", default="icelake-server", help="the same without (default: %(default)s)")
+    parser.add_argument("--bert", type=int, nargs=2, metavar=("LAYERS", "TOKENS"), help="a BERT in bf16 instead")
     options = parser.parse_args(arguments)
+    cpus = (options.tiles, options.plain)
+    if options.bert:
+        head = ["layers", "tokens", "ms", f"ms, {options.plain}", "ms, torch", "ratio", "ratio, torch"]
+        head += ["mean error", "mean error, torch"]
+        print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+        print(f"| {' | '.join(of_bert(*options.bert, cpus, options.threads, options.rounds))} |")
+        return 0
     head = ["product", "rows x columns x sum", "family", "us", f"us, {options.plain}", "ratio", "others us, ratio"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     families: set[str] = set()
     for kind in ELEMENTS:
         for rows in options.rows:
             for columns in options.columns:
-                sizes, cpus = (rows, columns, options.depth), (options.tiles, options.plain)
+                sizes = (rows, columns, options.depth)
                 cells = measured(kind, sizes, cpus, options.threads, options.rounds)
                 families.add(cells[2])
                 print(f"| {' | '.join(cells)} |", flush=True)

@@ -321,6 +321,7 @@ class _StripGemm(_Gemm):
         """The outer point of the strip, and the number of its block of rows there."""
         height = self.m.strip_rows
         assert height is not None, "a schedule of strips says how many rows they have"
+        assert self.told is None, "strips multiply by vectors: they tell the processor nothing of tiles"
         point, row = self._place()
         self.group, self.block = self.larger(self.panels, self.f.i64(1)), self.f.i64(self.m.most_tiles)
         return point, self.f.quotient(row, height)

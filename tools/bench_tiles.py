@@ -160,7 +160,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         head = ["layers", "tokens", "ms", f"ms, {options.plain}", "ms, torch", "ratio", "ratio, torch"]
         head += ["mean error", "mean error, torch"]
         print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
-        print(f"| {' | '.join(of_bert(*options.bert, cpus, options.threads, options.rounds))} |")
+        layers, tokens = options.bert
+        print(f"| {' | '.join(of_bert(layers, tokens, cpus, options.threads, options.rounds))} |")
         return 0
     head = ["product", "rows x columns x sum", "family", "us", f"us, {options.plain}", "ratio", "others us, ratio"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")

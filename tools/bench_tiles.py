@@ -160,7 +160,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         head = ["layers", "tokens", "ms", f"ms, {options.plain}", "ms, torch", "ratio", "ratio, torch"]
         head += ["mean error", "mean error, torch"]
         print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+        if not (find_spec("torch") and find_spec("transformers")):
+            parser.error("--bert needs PyTorch and transformers: pip install -e '.[bench-models]'")
         layers, tokens = options.bert
+        if layers < 1 or not 1 <= tokens <= 512:
+            parser.error(f"argument --bert: expected a layer or more and 1 to 512 tokens, got {layers} and {tokens}")
         print(f"| {' | '.join(of_bert(layers, tokens, cpus, options.threads, options.rounds))} |")
         return 0
     head = ["product", "rows x columns x sum", "family", "us", f"us, {options.plain}", "ratio", "others us, ratio"]

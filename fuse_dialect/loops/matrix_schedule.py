@@ -288,6 +288,8 @@ def matrices_of(
         are_lines = _row_distance(contraction, direct) * element % machine.line_bytes == 0
         if direct.strides[contraction.reduced[-1]].number != 1 or (is_worth_copying and not are_lines):
             direct = None  # what a tile's row holds follows each other, as in copied rows
+        # A single row is one load of a tile, from two lines or not; and it has no distance to a next one.
+        is_worth_copying = is_worth_copying and bool(contraction.row_axes)
         straightens = direct is not None and is_worth_copying and len(contraction.reduced) == 1 and depth is not None
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
     lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not has_tiles else None

@@ -46,6 +46,15 @@ class GuardedMemory:
         copy.flags.writeable = False
         return copy
 
+    def copy_behind_line(self, array: Array, start: int) -> Array:
+        """A read-only copy that begins so many bytes behind a cache line, and ends within a line of the guard."""
+        dense = np.ascontiguousarray(array)
+        room = self.empty((dense.nbytes + (-start - dense.nbytes) % 64,), np.dtype(np.uint8), at_end=True)
+        copy = room[: dense.nbytes].view(dense.dtype).reshape(dense.shape)
+        copy[...] = dense
+        copy.flags.writeable = False
+        return copy
+
     def _protect(self, start: int, size: int, mode: int) -> None:
         if _LIBRARY.mprotect(start, size, mode) != 0:
             raise OSError(ctypes.get_errno(), "mprotect failed")

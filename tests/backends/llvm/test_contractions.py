@@ -56,9 +56,17 @@ def values(case: Case, random: np.random.Generator) -> list[Array]:
 
 
 def run_kernel(
-    program: LoopProgram, arrays: list[Array], constants: frozenset[int], parts: int, target: Host | None = None
+    program: LoopProgram,
+    arrays: list[Array],
+    constants: frozenset[int],
+    parts: int,
+    target: Host | None = None,
+    start: int | None = None,
 ) -> tuple[Array, str]:
-    """The result of the kernel of a program with one result, and the family that wrote the kernel."""
+    """The result of the kernel of a program with one result, and the family that wrote the kernel.
+
+    Inputs end where memory ends, or begin so many bytes behind a cache line.
+    """
     backend = LLVMBackend(target=target)
     (kernel,) = backend.compile([KernelRequest(program, constants)])
     assert not isinstance(kernel, Refusal), kernel
@@ -70,7 +78,10 @@ def run_kernel(
             np.ascontiguousarray(kernel.packings[place].apply(array)) if place in kernel.packings else array
             for place, array in enumerate(arrays)
         ]
-        inputs = [memory.copy(array, at_end=True) for array in passed]
+        inputs = [
+            memory.copy(array, at_end=True) if start is None else memory.copy_behind_line(array, start)
+            for array in passed
+        ]
         shape = tuple(size for size in result.shape if isinstance(size, int))
         output = memory.empty(shape, dtype_named(result.element), at_end=True)
         room = np.dtype(np.uint8)

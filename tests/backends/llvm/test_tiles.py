@@ -340,6 +340,24 @@ def test_rows_of_an_array_that_begins_inside_of_a_line_are_copied(start: int, ma
     np.testing.assert_array_equal(program(moved, w)[0], fd.run(module, x, w)[0])
 
 
+@needs_wide_vectors
+@pytest.mark.parametrize("rows", [1, 2, 33])
+@pytest.mark.parametrize("start", [0, 16])
+def test_rows_of_bf16_are_copied_where_there_is_room(rows: int, start: int, machine: str) -> None:
+    # A single row was copied, too, to a workspace that had no room for it.
+    text = FloatProduct("fuse.dense %x, %w", (rows, 256), (300, 256), (rows, 300), "").text
+    (program,) = primitives(text)
+    random = np.random.default_rng(rows)
+    x, w = (random.standard_normal(shape).astype(dtype_named("bf16")) for shape in ((rows, 256), (300, 256)))
+    processor = TILES if machine != "native" else host()
+    got, family = run_kernel(program, [x, w], frozenset({1}), 1, processor, start)
+    assert family == "tiles"
+    exact, magnitude = (
+        each.astype(np.float64) @ other.astype(np.float64).T for each, other in ((x, w), (abs(x), abs(w)))
+    )
+    assert_sums(got, exact, 258, magnitude)
+
+
 GATE = """func.func @main(%x: X, %w: W, %v: W) -> Y {
   %a = fuse.dense %x, %w : (X, W) -> Y
   %s = fuse.silu %a : Y

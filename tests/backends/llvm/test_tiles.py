@@ -14,6 +14,8 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("llvmlite")
 
@@ -356,6 +358,37 @@ def test_rows_of_bf16_are_copied_where_there_is_room(rows: int, start: int, mach
         each.astype(np.float64) @ other.astype(np.float64).T for each, other in ((x, w), (abs(x), abs(w)))
     )
     assert_sums(got, exact, 258, magnitude)
+
+
+@needs_wide_vectors
+@pytest.mark.sums
+@pytest.mark.parametrize("kind", ["bytes", "bf16"])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(
+    st.sampled_from([1, 2, 5, 9, 16, 17, 31, 33, 50, 70]),
+    st.sampled_from([1, 7, 16, 17, 33, 40, 100, 257, 300]),
+    st.sampled_from([2, 4, 8, 12, 30, 60, 64, 68, 128, 256, 260]),
+    st.booleans(),
+    st.sampled_from([None, 0, 16, 32]),
+)
+def test_random_products_stay_inside_of_what_is_theirs(
+    kind: str, processor: Host, rows: int, columns: int, depth: int, is_constant: bool, start: int | None
+) -> None:
+    constants = frozenset({1} if is_constant else ())
+    if kind == "bytes":
+        x, w = arguments(rows, columns, depth, ("ui8", "i8"), finishes=False, seed=rows)
+        (program,) = primitives(dense(rows, columns, depth))
+        got, _ = run_kernel(program, [x, w], constants, 1, processor, start)
+        np.testing.assert_array_equal(got, x.astype(np.int32) @ w.astype(np.int32).T)
+        return
+    (program,) = primitives(
+        FloatProduct("fuse.dense %x, %w", (rows, depth), (columns, depth), (rows, columns), "").text
+    )
+    random = np.random.default_rng(rows)
+    x, w = (random.standard_normal(shape).astype(dtype_named("bf16")) for shape in ((rows, depth), (columns, depth)))
+    got, _ = run_kernel(program, [x, w], constants, 1, processor, start)
+    left, right = x.astype(np.float64), w.astype(np.float64)
+    assert_sums(got, left @ right.T, depth + 2, abs(left) @ abs(right).T)
 
 
 GATE = """func.func @main(%x: X, %w: W, %v: W) -> Y {

@@ -285,12 +285,10 @@ def matrices_of(
     if has_tiles and direct is not None:
         at_once = tiling.group_panels(machine, block or depth, width, element) * width
         is_worth_copying = min(at_once, columns or at_once) >= tiling.WORTH_STRAIGHTENING
-        are_lines = _row_distance(contraction, direct) * element % machine.line_bytes == 0
-        if direct.strides[contraction.reduced[-1]].number != 1 or (is_worth_copying and not are_lines):
-            direct = None  # what a tile's row holds follows each other, as in copied rows
+        direct = _direct_for_tiles(contraction, direct, machine, copies=is_worth_copying)
         # A single row is one load of a tile, from two lines or not; and it has no distance to a next one.
-        is_worth_copying = is_worth_copying and bool(contraction.row_axes)
-        straightens = direct is not None and is_worth_copying and len(contraction.reduced) == 1 and depth is not None
+        may_straighten = contraction.row_axes and len(contraction.reduced) == 1 and depth is not None
+        straightens = direct is not None and is_worth_copying and bool(may_straighten)
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
     lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not has_tiles else None
     block_depth = block
@@ -323,6 +321,16 @@ def _lying_columns(program: LoopProgram, contraction: Contraction) -> Place | No
     if place is None or len(reduced) != 1 or place.strides[reduced[0]].number is None:
         return None
     return place if place.strides[contraction.column_axes[-1]].number == 1 else None
+
+
+def _direct_for_tiles(contraction: Contraction, direct: Place, machine: Machine, *, copies: bool) -> Place | None:
+    """Where the rows factor lies, if tiles should load it there; `copies`: whether enough columns follow for a copy."""
+    # What a tile's row holds follows each other, as in copied rows.
+    if direct.strides[contraction.reduced[-1]].number != 1:
+        return None
+    # (8)
+    are_lines = _row_distance(contraction, direct) * element_bytes(contraction.element) % machine.line_bytes == 0
+    return direct if are_lines or not copies else None
 
 
 def _direct_place(

@@ -96,11 +96,12 @@ def in_float_pairs(program: LoopProgram, constants: frozenset[str]) -> LoopProgr
         return None
     shapes = {buffer.name: buffer.shape for buffer in program.buffers}
     for x, w in (reads, reads[::-1]):
-        axis, pairs = _along(stage, x, PAIR)
-        if axis is None or pairs is None or not _is_even(shapes[x.buffer][-1]):
+        found = _along(stage, [x], PAIR)
+        if found is None or not _is_even(shapes[x.buffer][-1]):
             continue
+        axis, (pairs,) = found
         places: dict[str, int | None] = {x.buffer: len(shapes[x.buffer]) - 1}
-        other, place, apart = (_of_f32(w),), _pair_place(w, axis, stage, shapes[w.buffer], constants), 1
+        other, place, apart = (_of_f32(w),), _pair_place(w, axis, shapes[w.buffer], constants), 1
         along = _by_units(w, axis, PAIR, stage) if _is_even(shapes[w.buffer][-1]) else None
         if along is not None:
             other, place = (_of_f32(along),), len(w.indices) - 1
@@ -160,9 +161,7 @@ def _float_reads(body: Body) -> tuple[Read, Read] | None:
     return reads[0], reads[1]
 
 
-def _pair_place(
-    read: Read, axis: int, stage: Stage, shape: tuple[int | str, ...], constants: frozenset[str]
-) -> int | None:
+def _pair_place(read: Read, axis: int, shape: tuple[int | str, ...], constants: frozenset[str]) -> int | None:
     """The axis of a constant, which is not its last one, along which it is paired: the only one that an axis counts."""
     places = [place for place, index in enumerate(read.indices) if index == loop(axis)]
     others = [index for index in indices_of((read,)) if index != loop(axis)]
@@ -201,12 +200,12 @@ def _taken(
         return None
     names = [read.buffer for read in product.reads]
     shapes = {buffer.name: buffer.shape for buffer in program.buffers}
-    axis = _axis(stage, product.reads, unit)
+    found = _along(stage, product.reads, unit)
     lasts = [shapes[name][-1] for name in names]
-    if axis is None or not all(isinstance(size, int) and size % unit == 0 for size in lasts):
+    if found is None or not all(isinstance(size, int) and size % unit == 0 for size in lasts):
         return None
-    one, other = (_by_units(read, axis, unit, stage) for read in product.reads)
-    return None if one is None or other is None else (product, axis, (one, other))
+    axis, (one, other) = found
+    return product, axis, (one, other)
 
 
 def _rewritten(
@@ -280,18 +279,14 @@ def _product(body: Body) -> _Product | None:
     return _Product((reads[0], reads[1]), (signs[0], signs[1]))
 
 
-def _axis(stage: Stage, reads: Sequence[Read], unit: int) -> int | None:
-    """The reduced axis along which both factors lie (2)."""
+def _along(stage: Stage, reads: Sequence[Read], unit: int) -> tuple[int, list[Read]] | None:
+    """The reduced axis along which factors lie (2), and their reads by units."""
     for axis, each in enumerate(stage.axes):
-        if each.is_reduced and all(_by_units(read, axis, unit, stage) is not None for read in reads):
-            return axis
+        found = [_by_units(read, axis, unit, stage) for read in reads] if each.is_reduced else []
+        by_units = [read for read in found if read is not None]
+        if len(by_units) == len(reads):
+            return axis, by_units
     return None
-
-
-def _along(stage: Stage, read: Read, unit: int) -> tuple[int | None, Read | None]:
-    """The reduced axis along which a factor lies (2), and the read by units."""
-    axis = _axis(stage, [read], unit)
-    return axis, None if axis is None else _by_units(read, axis, unit, stage)
 
 
 def _by_units(read: Read, axis: int, unit: int, stage: Stage) -> Read | None:

@@ -12,7 +12,7 @@ from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.strips import fill_strip, strip_function
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
-from fuse_dialect.backends.llvm.contractions.tile_registers import configure, release, tile_shape
+from fuse_dialect.backends.llvm.contractions.tile_registers import configured, tile_shape
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan
 
@@ -65,9 +65,8 @@ class Convolve(Blocks):
         groups = self.covering(self.panels, group)
         outer = self.count_of(plan.convolution.outer)
         low, high = self.frame.share(f.multiply(f.multiply(outer, groups), strips))
-        if self.told is not None:
-            configure(f, plan.machine, self.told)
-        with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
+        hints = ["unroll.disable"]
+        with configured(f, plan.machine, self.told), f.loop(low, high, carried=[f.i64(-1)], hints=hints) as loop:
             number, strip = self.frame.divided(loop.index, strips)
             rest, number_of_group = self.frame.divided(number, groups)
             point = self.point_of(rest, plan.convolution.outer)
@@ -76,8 +75,6 @@ class Convolve(Blocks):
             base = self.columns(point, (first, count), f.compare("ne", number, loop.carried[0]))
             self._strip(point, strip, (first, count), base)
             loop.following = [number]
-        if self.told is not None:
-            release(f, plan.machine)
         f.ret()
 
     def _strip(self, point: dict[int, Value], number: Value, group: tuple[Value, Value], base: Value) -> None:

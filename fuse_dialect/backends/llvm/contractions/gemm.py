@@ -12,7 +12,7 @@
 from fuse_dialect.backends.assembler.values import I1, I64, Value, constant
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
-from fuse_dialect.backends.llvm.contractions.tile_registers import configure, release, tile_shape
+from fuse_dialect.backends.llvm.contractions.tile_registers import configured, tile_shape
 from fuse_dialect.backends.llvm.intervals import IntervalOf
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops import tiling
@@ -40,11 +40,10 @@ class _Gemm(Blocks):
         self._cut(outer)
         tasks = f.multiply(f.multiply(outer, self.groups), self.blocks)
         low, high = self.frame.share(tasks)
-        if self.told is not None:
-            configure(f, self.m.machine, self.told)
         if self.m.straightens:
             self.is_copied = self._begins_inside_a_line()
-        with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
+        hints = ["unroll.disable"]
+        with configured(f, self.m.machine, self.told), f.loop(low, high, carried=[f.i64(-1)], hints=hints) as loop:
             number, block = self.frame.divided(loop.index, self.blocks)
             rest, group = self.frame.divided(number, self.groups)
             point = self.point_of(rest, self.m.contraction.outer)
@@ -58,8 +57,6 @@ class _Gemm(Blocks):
                 base = self._lying(self.m.lying, {**point, self.column: f.multiply(first, f.i64(self.width))})
             self._depth_blocks(point, group, block, base)
             loop.following = [number]
-        if self.told is not None:
-            release(f, self.m.machine)
         f.ret()
 
     def _lying(self, place: Place, point: dict[int, Value]) -> Value:

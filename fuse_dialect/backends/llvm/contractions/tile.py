@@ -213,7 +213,7 @@ class _Tile:
 
     def _finish_tiles(self, registers: RegisterSums) -> None:
         """Store what is in registers for tiles, or what `finish` makes of it."""
-        f, shape, columns = self.f, self.shape, self.shape.vectors * self.shape.lanes
+        f, shape = self.f, self.shape
         if self.straight is not None:
             for number, piece in enumerate(registers.pieces):
                 r, c = f.i64(piece.first // shape.grid[1]), f.i64(piece.first % shape.grid[1])
@@ -224,7 +224,7 @@ class _Tile:
         # One tile after the other, unless that is much code, or nobody knows how many rows there are.
         apart = len(registers.pieces) > 1 and not shape.some_rows and self._cost() * CHAINS <= _LONG
         for number, piece in enumerate(registers.pieces):
-            registers.store(number, self._on_stack(f.i64(piece.first)), f.i64(columns), f.i64(shape.lanes))
+            self._put_on_stack(registers, number)
             if apart:
                 self._each_row_of_stack(piece.first, piece.rows, self._finished)
         registers.end()
@@ -277,9 +277,8 @@ class _Tile:
         depth, start = self.depth if walk.depth is None else f.i64(walk.depth), (self.a, self.b, f.i64(0))
         if self.registers is not None:
             self._multiply(self.registers)
-            for number, piece in enumerate(self.registers.pieces):
-                to, columns = self._on_stack(f.i64(piece.first)), f.i64(self.shape.vectors * self.shape.lanes)
-                self.registers.store(number, to, columns, f.i64(self.shape.lanes))
+            for number in range(len(self.registers.pieces)):
+                self._put_on_stack(self.registers, number)
             self.registers.end()
             return ()
         sums = tuple(constant(self.type, 0) for _ in range(self.shape.rows * self.shape.vectors))
@@ -470,6 +469,12 @@ class _Tile:
             numbers = [f.add(loop.index, f.i64(place)) for place in range(step)]
             for write in store([row(number) for number in numbers]):
                 write()
+
+    def _put_on_stack(self, registers: RegisterSums, number: int) -> None:
+        """Store the sums of a tile of rows in their place on the stack."""
+        f, lanes = self.f, self.shape.lanes
+        to = self._on_stack(f.i64(registers.pieces[number].first))
+        registers.store(number, to, f.i64(self.shape.vectors * lanes), f.i64(lanes))
 
     def _on_stack(self, row: Value) -> Value:
         """Address of the sums of a row on the stack."""

@@ -14,7 +14,8 @@
 Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18 (Intel AMX).
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 
@@ -129,6 +130,16 @@ def release(f: Function, machine: Machine) -> None:
     """Tell the processor that registers are not needed any more: the system need not keep them for the thread."""
     if not machine.emulated:
         f.call("llvm.x86.tilerelease", VOID, [])
+
+
+@contextmanager
+def configured(f: Function, machine: Machine, shape: TileShape | None) -> Generator[None]:
+    """Registers have shapes in what the `with` block writes (4); no shape, no tiles."""
+    if shape is not None:
+        configure(f, machine, shape)
+    yield
+    if shape is not None:
+        release(f, machine)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ The first of `--tiles` and `--plain` names a processor with tiles, the second th
 of kernels a product became: where this machine has no tiles, none is `tiles`, and the report says that nothing was
 measured. Products of bytes are onnxruntime's `MatMulInteger`, those of bf16 PyTorch's, where these are installed.
 Outputs of bytes are compared to the bit first. All engines run in turns, and the least time of each counts:
-on one thread that of the process.
+on one thread that of the process. With `--turns N` engines take turns call by call, so that none finds its factors in
+the near caches, and the median of N times by the wall clock counts: the clock of a process jumps on some machines.
 
 With `--bert` a BERT of some layers, in the width of the published base model, runs in bf16 on some tokens, and nothing
 else: by PyTorch, and by this package from PyTorch's export. Both outputs are compared with those in f32.
@@ -21,6 +22,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from statistics import median
 from time import perf_counter, process_time
 
 import numpy as np
@@ -86,7 +88,26 @@ def others(kind: str, x: np.ndarray, w: np.ndarray, threads: int) -> dict[str, C
     return {}
 
 
-def measured(kind: str, sizes: tuple[int, int, int], cpus: Sequence[str], threads: int, rounds: int) -> list[str]:
+def seconds_of(calls: Sequence[Call], threads: int, rounds: int, turns: int) -> list[float]:
+    """Seconds of each call: least ones of rounds, or medians of single turns."""
+
+    def of_wall(call: Call) -> float:
+        start = perf_counter()
+        call()
+        return perf_counter() - start
+
+    if turns:
+        return [
+            median(column) for column in zip(*([of_wall(call) for call in calls] for _ in range(turns)), strict=True)
+        ]
+    clock = process_time if threads == 1 else perf_counter
+    table = [[best_seconds(call, clock) for call in calls] for _ in range(rounds)]
+    return [min(column) for column in zip(*table, strict=True)]
+
+
+def measured(
+    kind: str, sizes: tuple[int, int, int], cpus: Sequence[str], threads: int, rounds: int, turns: int
+) -> list[str]:
     """The cells of a row: what was measured, the family with tiles, and microseconds."""
     x, w = factors(kind, *sizes)
     module = fd.parse(text_of(kind, x, w))
@@ -98,15 +119,13 @@ def measured(kind: str, sizes: tuple[int, int, int], cpus: Sequence[str], thread
         for name, call in calls.items():
             found = call()
             np.testing.assert_array_equal(found[0] if isinstance(found, list | tuple) else found, expected, name)
-    clock = process_time if threads == 1 else perf_counter
-    turns = [[best_seconds(call, clock) for call in calls.values()] for _ in range(rounds)]
-    least = [min(column) * 1e6 for column in zip(*turns, strict=True)]
+    least = [seconds * 1e6 for seconds in seconds_of(list(calls.values()), threads, rounds, turns)]
     cells = [f"{least[0]:.0f}", f"{least[1]:.0f}", f"{least[0] / least[1]:.2f}"]
     cells += [f"{name} {us:.0f}, {least[0] / us:.2f}" for name, us in list(zip(calls, least, strict=True))[2:]] or ["-"]
     return [kind, "x".join(map(str, sizes)), programs[0].kernels[0].family, *cells]
 
 
-def of_bert(layers: int, tokens: int, cpus: Sequence[str], threads: int, rounds: int) -> list[str]:
+def of_bert(layers: int, tokens: int, cpus: Sequence[str], threads: int, rounds: int, turns: int) -> list[str]:
     """The cells of a row: how far outputs are from those in f32, and milliseconds."""
     import torch
     from transformers import BertConfig, BertModel
@@ -136,9 +155,7 @@ def of_bert(layers: int, tokens: int, cpus: Sequence[str], threads: int, rounds:
         calls["torch"] = lambda: states(words)
         found = [calls[cpus[0]](), states(words).float().numpy()]
         errors = [f"{np.abs(np.asarray(each).astype(np.float32) - exact).mean():.1e}" for each in found]
-        clock = process_time if threads == 1 else perf_counter
-        turns = [[best_seconds(call, clock) for call in calls.values()] for _ in range(rounds)]
-    least = [min(column) * 1e3 for column in zip(*turns, strict=True)]
+        least = [seconds * 1e3 for seconds in seconds_of(list(calls.values()), threads, rounds, turns)]
     times = [f"{ms:.1f}" for ms in least]
     return [str(layers), str(tokens), *times, f"{least[0] / least[1]:.2f}", f"{least[0] / least[2]:.2f}", *errors]
 
@@ -153,6 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5, help="turns of each engine (default: %(default)s)")
     parser.add_argument("--tiles", default="native", help="processor with tiles (default: %(default)s)")
     parser.add_argument("--plain", default="icelake-server", help="the same without (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=0, help="single calls in turns instead, and their medians")
     parser.add_argument("--bert", type=int, nargs=2, metavar=("LAYERS", "TOKENS"), help="a BERT in bf16 instead")
     options = parser.parse_args(arguments)
     cpus = (options.tiles, options.plain)
@@ -165,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         layers, tokens = options.bert
         if layers < 1 or not 1 <= tokens <= 512:
             parser.error(f"argument --bert: expected a layer or more and 1 to 512 tokens, got {layers} and {tokens}")
-        print(f"| {' | '.join(of_bert(layers, tokens, cpus, options.threads, options.rounds))} |")
+        print(f"| {' | '.join(of_bert(layers, tokens, cpus, options.threads, options.rounds, options.turns))} |")
         return 0
     head = ["product", "rows x columns x sum", "family", "us", f"us, {options.plain}", "ratio", "others us, ratio"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
@@ -174,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for rows in options.rows:
             for columns in options.columns:
                 sizes = (rows, columns, options.depth)
-                cells = measured(kind, sizes, cpus, options.threads, options.rounds)
+                cells = measured(kind, sizes, cpus, options.threads, options.rounds, options.turns)
                 families.add(cells[2])
                 print(f"| {' | '.join(cells)} |", flush=True)
     if "tiles" not in families:

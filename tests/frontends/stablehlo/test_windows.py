@@ -1,6 +1,7 @@
 """Gathers and scatters of windows are what the specification's loops over places say.
 
-Source: `gather` and `scatter` in docs/spec.md of openxla/stablehlo.
+Source: `gather` and `scatter` in docs/spec.md of openxla/stablehlo; of windows that lie partly outside,
+xla/service/scatter_expander.cc.
 """
 
 from dataclasses import dataclass
@@ -39,6 +40,12 @@ class Windows:
         for number, axis in zip(indices[place], self.index_map, strict=True):
             begin[axis] = int(np.clip(number, 0, self.sizes[axis] - self.parts[axis])) if fits else int(number)
         return tuple(start + (0 if axis in self.collapsed else next(window)) for axis, start in enumerate(begin))
+
+    def is_inside(self, full: tuple[int, ...], indices: np.ndarray) -> bool:
+        """Whether the whole window lies in the tensor to which an element of the gathered one belongs."""
+        place = tuple(number for axis, number in enumerate(full) if axis not in self.offset)
+        begins = zip(indices[place], self.index_map, strict=True)
+        return all(0 <= number <= self.sizes[axis] - self.parts[axis] for number, axis in begins)
 
 
 def drawn(seed: int) -> tuple[Windows, np.ndarray, np.ndarray]:
@@ -87,29 +94,74 @@ def test_gather(seed: int) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("is_for_xla", [False, True])
 @pytest.mark.parametrize("seed", range(24))
-def test_scatter(seed: int) -> None:
+def test_scatter(seed: int, is_for_xla: bool) -> None:
+    """What is written of a window that lies partly outside: what is inside, and for XLA nothing."""
     windows, x, indices = drawn(seed)
     updates = np.random.default_rng(seed).integers(-50, 50, windows.gathered).astype(np.int32)
     expected = x.copy()
     for full in np.ndindex(windows.gathered):
         place = windows.at(full, indices, fits=False)
+        if is_for_xla and not windows.is_inside(full, indices):
+            continue
         if all(0 <= number < size for number, size in zip(place, windows.sizes, strict=True)):
             expected[place] += updates[full]
     numbers = (
         f"update_window_dims = {list(windows.offset)}, inserted_window_dims = {list(windows.collapsed)}, "
         f"scatter_dims_to_operand_dims = {list(windows.index_map)}, index_vector_dim = {len(windows.places)}"
     )
-    text = f"""func.func @main(%x: {of(x)}, %i: {of(indices)}, %u: {of(updates)}) -> {of(x)} {{
+    devices = "attributes {mhlo.num_partitions = 1 : i32} " if is_for_xla else ""
+    text = f"""module {devices}{{ func.func @main(%x: {of(x)}, %i: {of(indices)}, %u: {of(updates)}) -> {of(x)} {{
       %r = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<{numbers}>}}> ({{
         ^bb0(%a: tensor<i32>, %b: tensor<i32>):
           %s = stablehlo.add %a, %b : tensor<i32>
           stablehlo.return %s : tensor<i32>
       }}) : ({of(x)}, {of(indices)}, {of(updates)}) -> {of(x)}
       return %r : {of(x)}
-    }}"""
+    }} }}"""
     (found,) = fd.run(fd.parse(text), x, indices, updates)
     np.testing.assert_array_equal(found, expected)
     if seed % 4 == 0:
         (found,) = fd.compile(fd.parse(text), cache=False)(x, indices, updates)
         np.testing.assert_array_equal(found, expected)
+
+
+_NARROW = """
+func.func @main(%x: tensor<300xf32>, %i: tensor<2x1x{0}>, %at: tensor<{0}>, %u: tensor<2x2xf32>, %w: tensor<200xf32>)
+    -> (tensor<2x3xf32>, tensor<300xf32>, tensor<200xf32>, tensor<300xf32>, tensor<2xf32>) {{
+  %0 = "stablehlo.gather"(%x, %i) <{{
+    dimension_numbers = #stablehlo.gather<offset_dims = [1], start_index_map = [0], index_vector_dim = 1>,
+    slice_sizes = array<i64: 3>
+  }}> : (tensor<300xf32>, tensor<2x1x{0}>) -> tensor<2x3xf32>
+  %1 = "stablehlo.scatter"(%x, %i, %u) <{{
+    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], scatter_dims_to_operand_dims = [0],
+      index_vector_dim = 1>
+  }}> ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }}) : (tensor<300xf32>, tensor<2x1x{0}>, tensor<2x2xf32>) -> tensor<300xf32>
+  %2 = stablehlo.dynamic_slice %x, %at, sizes = [200] : (tensor<300xf32>, tensor<{0}>) -> tensor<200xf32>
+  %3 = stablehlo.dynamic_update_slice %x, %w, %at
+    : (tensor<300xf32>, tensor<200xf32>, tensor<{0}>) -> tensor<300xf32>
+  %j = stablehlo.reshape %i : (tensor<2x1x{0}>) -> tensor<2x{0}>
+  %4 = "stablehlo.torch_index_select"(%x, %j) <{{dim = 0 : i64, batch_dims = 0 : i64}}>
+    : (tensor<300xf32>, tensor<2x{0}>) -> tensor<2xf32>
+  return %0, %1, %2, %3, %4 : tensor<2x3xf32>, tensor<300xf32>, tensor<200xf32>, tensor<300xf32>, tensor<2xf32>
+}}"""
+
+
+@pytest.mark.parametrize(("type_", "dtype"), [("i8", np.int8), ("ui8", np.uint8), ("ui16", np.uint16)])
+def test_sizes_that_no_index_can_be(type_: str, dtype: type[np.generic]) -> None:
+    """The last place at which a part fits is more than the greatest number of the type of the indices."""
+    x, u, w = np.arange(300, dtype=np.float32), -np.ones((2, 2), np.float32), -np.ones(200, np.float32)
+    places = np.array([[5], [120]], dtype)
+    inputs = (x, places, np.array(99, dtype), u, w)
+    module = fd.parse(_NARROW.format(type_))
+    for results in (fd.run(module, *inputs), fd.compile(module, cache=False)(*inputs)):
+        gathered, scattered, part, updated, selected = results
+        np.testing.assert_array_equal(gathered, [[5, 6, 7], [120, 121, 122]])
+        np.testing.assert_array_equal(np.flatnonzero(scattered == -1), [5, 6, 120, 121])
+        np.testing.assert_array_equal(part, x[99:299])
+        np.testing.assert_array_equal(np.flatnonzero(updated == -1), np.arange(99, 299))
+        np.testing.assert_array_equal(selected, [5, 120])

@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, TakeOp
 from fuse_dialect.frontends.fuse_values import clamp, result, shape, transpose
 from fuse_dialect.frontends.stablehlo.rules.building import Rule, number
-from fuse_dialect.frontends.stablehlo.rules.sizes import insert_axes, last_start
+from fuse_dialect.frontends.stablehlo.rules.sizes import as_wide, insert_axes, last_start
 
 
 def _index_select(op: Operation) -> Sequence[SSAValue]:
@@ -15,7 +15,7 @@ def _index_select(op: Operation) -> Sequence[SSAValue]:
 
     Axes of the result: those before `dim`, those of the indices without their batches, those behind `dim`.
     """
-    x, indices = op.operands
+    x, indices = op.operands[0], as_wide(op.operands[1])
     rank, axis, batches = len(shape(x)), number(op, "dim"), number(op, "batch_dims")
     axis += rank if axis < 0 else 0
     batches += len(shape(indices)) if batches < 0 else 0

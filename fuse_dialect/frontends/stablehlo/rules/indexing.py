@@ -34,6 +34,7 @@ from fuse_dialect.frontends.stablehlo.rules.dynamic import broadcast_to
 from fuse_dialect.frontends.stablehlo.rules.shapes import pad, slice_of
 from fuse_dialect.frontends.stablehlo.rules.sizes import (
     as_scalar,
+    as_wide,
     counting_up_to,
     drop_axis,
     insert_axes,
@@ -58,6 +59,7 @@ def _start(x: SSAValue, axis: int, start: SSAValue, part: SSAValue | int) -> SSA
 
 def _dynamic_slice(op: Operation) -> Sequence[SSAValue]:
     x, *starts = op.operands
+    starts = list(map(as_wide, starts))
     for axis, (start, part) in enumerate(zip(starts, ints(op, "slice_sizes"), strict=True)):
         if part != shape(x)[axis]:
             line = result(b.AddOp(counting(part, tensor(start).element_type), _start(x, axis, start, part)))
@@ -68,6 +70,7 @@ def _dynamic_slice(op: Operation) -> Sequence[SSAValue]:
 def _dynamic_update_slice(op: Operation) -> Sequence[SSAValue]:
     """Where a position lies inside, the element of the update; the update is read at clipped positions elsewhere."""
     x, update, *starts = op.operands
+    starts = list(map(as_wide, starts))
     sizes, parts = shape(x), shape(update)
     if 0 in parts:  # there is no element to be read at a clipped position
         return [x]
@@ -98,6 +101,7 @@ def _index_vectors(indices: SSAValue, axis: int) -> SSAValue:
 def _gather(op: Operation) -> Sequence[SSAValue]:
     """A gather of slices, each of whole axes and of single elements or parts of the axes that are indexed."""
     x, indices, *computed = op.operands
+    indices = as_wide(indices)
     numbers = op.properties["dimension_numbers"]
     assert isinstance(numbers, GatherDimensionNumbersAttr), "the class of the op says so"
     offset, collapsed, batch, index_batch, index_map = (numbers.list_named(name) for name in list(numbers.FIELDS)[:5])
@@ -242,11 +246,13 @@ _MODES_OF_BOOLEANS = {"update": "update", "add": "max", "max": "max", "mul": "mi
 def _scatter(op: Operation) -> Sequence[SSAValue]:
     """A scatter of windows; what lies outside is written to a place that is cut off again.
 
-    Where windows are parts of an axis, or of one that is indexed, each of their places has an index vector.
+    Where windows are parts of an axis, or of one that is indexed, each of their places has an index vector. Of a window
+    that lies partly outside the specification writes what is inside, and XLA nothing.
     """
     if len(op.operands) != 3:
         raise NoFuseFormError("several operands")
     x, indices, updates = op.operands
+    indices = as_wide(indices)
     numbers = op.properties["scatter_dimension_numbers"]
     assert isinstance(numbers, ScatterDimensionNumbersAttr), "the class of the op says so"
     window, inserted, batch, index_batch, index_map = (numbers.list_named(name) for name in list(numbers.FIELDS)[:5])
@@ -275,17 +281,15 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     )
     has_boxes = bool(partial) or any(axis in kept for axis in index_map)
     index_map = (*index_map, *partial)
-    if has_boxes:
-        vectors = _with_boxes(_with_zeros(vectors, len(partial)), boxes)
     limits = _list_of([last_start((x, axis), 0, vectors) for axis in index_map], vectors)
-    is_inside = result(
-        c.LogicalAndOp(
-            result(c.GreaterEqualOp(vectors, scalar(vectors, 0))),
-            result(c.LessOp(vectors, limits)),
-        )
-    )
-    all_inside = result(r.AllOp(is_inside, axes=[len(shape(vectors)) - 1], keepdims=True))
-    vectors = result(b.WhereOp(all_inside, vectors, limits))
+    if has_boxes:
+        vectors = _with_zeros(vectors, len(partial))
+        if _is_for_xla(op):
+            lasts = [last_start((x, axis), part, vectors) for axis, part in zip(index_map, boxes, strict=True)]
+            vectors = result(b.WhereOp(_all_between(vectors, _list_of(lasts, vectors)), vectors, limits))
+        vectors = _with_boxes(vectors, boxes)
+    lasts = [last_start((x, axis), 1, vectors) for axis in index_map]
+    vectors = result(b.WhereOp(_all_between(vectors, _list_of(lasts, vectors)), vectors, limits))
     order = [*index_map, *rest]
     turned = transpose(x, order)
     spare = [1] * len(index_map) + [0] * len(rest)
@@ -301,6 +305,22 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     cut = slice_of(written, [0] * len(sizes), ends, [1] * len(sizes))
     placed = transpose(cut, [order.index(axis) for axis in range(len(sizes))])
     return [cast_to(placed, i1) if is_boolean else placed]
+
+
+def _is_for_xla(op: Operation) -> bool:
+    """Whether the module says how many devices XLA compiles it for, as those of JAX do."""
+    module = op
+    while (parent := module.parent_op()) is not None:
+        module = parent
+    return "mhlo.num_partitions" in module.attributes
+
+
+def _all_between(vectors: SSAValue, lasts: SSAValue) -> SSAValue:
+    """For each index vector whether all its numbers are at least 0 and at most these."""
+    between = c.LogicalAndOp(
+        result(c.GreaterEqualOp(vectors, scalar(vectors, 0))), result(c.LessEqualOp(vectors, lasts))
+    )
+    return result(r.AllOp(result(between), axes=[len(shape(vectors)) - 1], keepdims=True))
 
 
 def _on_the_whole(x: SSAValue, updates: SSAValue, window: Sequence[int], mode: str) -> SSAValue:

@@ -19,7 +19,18 @@ from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
 from fuse_dialect.dialect.ops.replication import ExpandDimsOp
 from fuse_dialect.dialect.shape_rules import product, remainder_says
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype
-from fuse_dialect.frontends.fuse_values import cast_to, counting, integers, of, reshape, result, scalar, shape, tensor
+from fuse_dialect.frontends.fuse_values import (
+    cast_to,
+    counting,
+    dtype,
+    integers,
+    of,
+    reshape,
+    result,
+    scalar,
+    shape,
+    tensor,
+)
 
 Axis: TypeAlias = tuple[SSAValue, int]
 """An axis of a tensor, which stands for its size."""
@@ -112,6 +123,12 @@ def drop_axis(value: SSAValue, axis: int) -> SSAValue:
 def as_scalar(size: SSAValue, element_type: Attribute) -> SSAValue:
     """The only number of a list, in another type."""
     return cast_to(reshape(size, []), element_type)
+
+
+def as_wide(indices: SSAValue) -> SSAValue:
+    """Indices in a type that every size fits: those of 8 and 16 bits, and without a sign in 32, in i64."""
+    kind = dtype(indices)
+    return cast_to(indices, i64) if kind.itemsize < 4 or kind == np.uint32 else indices
 
 
 def last_start(axis: Axis, part: int, like: SSAValue) -> int | SSAValue:

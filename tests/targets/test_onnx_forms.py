@@ -418,3 +418,13 @@ func.func @main(%x: tensor<i64>, %on: tensor<f32>, %off: tensor<f32>, %n: tensor
     onnx.checker.check_model(model, full_check=True)
     inputs = [np.array(2), np.array(5, np.float32), np.array(1, np.float32), np.array(4)]
     np.testing.assert_array_equal(fd.run(import_model(model), *inputs)[0], [1, 1, 5, 1])
+
+
+def test_quantized_weights_of_no_columns_keep_their_shape() -> None:
+    types = "(tensor<1x2x0xf32>, tensor<3x0xui8>, tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<1x2x3xf32>"
+    arguments = "%x: tensor<1x2x0xf32>, %w: tensor<3x0xui8>, %s: tensor<3x1xf32>, %z: tensor<3x1xf32>"
+    model = written(f"""func.func @main({arguments}) -> tensor<1x2x3xf32> {{
+      %y = fuse.blockwise_dense %x, %w, %s, %z : {types}
+      return %y : tensor<1x2x3xf32>
+    }}""")
+    assert [attributes(each) for each in model.graph.node if each.op_type == "Reshape"] == [{"allowzero": 1}] * 2

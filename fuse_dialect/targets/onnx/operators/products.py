@@ -51,12 +51,12 @@ def write_blockwise_dense(graph: GraphWriter, op: FuseOp, operands: Sequence[str
             weight = graph.emit("Sub", weight, graph.emit("Mul", above, graph.scalar(16.0, real)))
     else:
         weight = graph.cast(weight, real)
-    weight = graph.emit("Reshape", weight, graph.integers([rows, blocks, columns // max(blocks, 1)]))
+    weight = graph.reshape(weight, [rows, blocks, columns // max(blocks, 1)], op)
     if shape_of(op.operands[3]):
         zero = graph.emit("Unsqueeze", zero, graph.integers([2]))
     scale = graph.emit("Unsqueeze", scale, graph.integers([2]))
     weight = graph.emit("Mul", graph.emit("Sub", weight, zero), scale)
-    weight = graph.emit("Reshape", weight, graph.integers([rows, columns]))
+    weight = graph.reshape(weight, [rows, columns], op)
     return graph.emit("MatMul", x, graph.transpose(weight, [1, 0]))
 
 

@@ -1,7 +1,8 @@
 """Time of compiled ONNX models over onnxruntime's, for models that nothing was tuned for.
 
     python tools/make_bench_models.py FOLDER
-    python tools/bench_models.py FOLDER [--threads N] [--json FILE] [--markdown FILE] [--svg FILE] [--openvino]
+    python tools/bench_models.py FOLDER [--threads N] [--json FILE] [--markdown FILE] [--svg FILE]
+        [--openvino] [--inductor]
 
 measures every `.onnx` file of the folders and files that are named; without any, those of `tests/data/torch` and small
 networks of recurrent cells, transposed convolutions and einsums. Inputs are those in `NAME.0.npz` beside a file, or
@@ -13,7 +14,8 @@ outputs are compared first: a model whose outputs differ by more than 1e-3 of th
 time of the process, so that a machine that others use tells the same, else the time that passes. A model of open sizes
 is called twice before that, so that it is compiled for its sizes. Losses come first.
 
-With `--openvino` the table has its time, too, and ours over that of the better of both; its outputs are not compared.
+With `--openvino` and `--inductor` the table has their times, too, and ours over that of the best engine; their outputs
+are not compared. Inductor (`torch.compile` with frozen weights) runs the network that the file is named after.
 With `--json FILE` each row is kept as soon as it is measured, and those that are there are not measured again.
 """
 
@@ -36,13 +38,15 @@ from population.by_hand import networks
 from population.rows import Row, chart, summary, table
 
 TOOLS = Path(__file__).resolve().parent
+PACKAGES = {"openvino": "openvino", "inductor": "torch"}
+"""Packages of the engines that options add."""
 
 
 def measured(path: Path, options: argparse.Namespace) -> Row:
     """What a process of its own finds out about a model."""
     numbers = (options.threads, options.rounds, options.gigabytes)
     command = [sys.executable, "-m", "population.measuring", str(path.resolve()), *map(str, numbers)]
-    command += ["openvino"] if options.openvino else []
+    command += [peer for peer in PACKAGES if getattr(options, peer)]
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
     try:
         done = subprocess.run(
@@ -90,14 +94,16 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="turns of either engine (default: 5)")
     parser.add_argument("--seconds", type=int, default=120, help="longest time for a model (default: 120)")
     parser.add_argument("--gigabytes", type=int, default=8, help="most memory for a model (default: 8)")
-    parser.add_argument("--openvino", action="store_true", help="measure OpenVINO, too (pip install openvino)")
+    for peer, package in PACKAGES.items():
+        parser.add_argument(f"--{peer}", action="store_true", help=f"measure it, too (pip install {package})")
     parser.add_argument("--json", type=Path, help="keep the numbers in a file, and go on from what it has")
     parser.add_argument("--markdown", type=Path, help="write the table to a file")
     parser.add_argument("--svg", type=Path, help="write a chart to a file")
     add_cluster(parser)
     options = parser.parse_args(arguments)
-    if options.openvino and find_spec("openvino") is None:
-        parser.error("--openvino: no package openvino (pip install openvino)")
+    for peer, package in PACKAGES.items():
+        if getattr(options, peer) and find_spec(package) is None:
+            parser.error(f"--{peer}: no package {package} (pip install {package})")
     return options
 
 

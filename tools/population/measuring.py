@@ -1,6 +1,6 @@
 """A process that measures one model on both engines, and says what it found.
 
-    python -m population.measuring FILE.onnx THREADS ROUNDS GIGABYTES [openvino]
+    python -m population.measuring FILE.onnx THREADS ROUNDS GIGABYTES [PEER ...]
 
 Prints a JSON object, the fields of `rows.Row` but the name. Whatever goes wrong is a finding as well: `failure`.
 """
@@ -14,12 +14,14 @@ import math
 import os
 import resource
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+
+from population.peers import call_of
 
 OPEN_SIZE = 7
 """Of an open size that no inputs beside the model give."""
@@ -29,7 +31,7 @@ LEAST_SECONDS = 0.05
 """How long each engine is called in one turn, at least."""
 
 
-def measure(path: Path, threads: int, rounds: int, *, with_openvino: bool = False) -> dict[str, Any]:
+def measure(path: Path, threads: int, rounds: int, peers: Sequence[str] = ()) -> dict[str, Any]:
     """The engines on one model: outputs first, then times in turns."""
     import onnxruntime
 
@@ -66,8 +68,9 @@ def measure(path: Path, threads: int, rounds: int, *, with_openvino: bool = Fals
     # On one thread that of this process, whichever thread ran: when others had the processor does not count.
     clock = process_time if threads == 1 else perf_counter
     calls = {"ours": ours, "theirs": theirs}
-    if with_openvino and (call := _openvino(path, inputs, threads)) is not None:
-        calls["openvino"] = call
+    for peer in peers:
+        if (call := call_of(peer, path, inputs, threads)) is not None:
+            calls[peer] = call
     times = [{name: best_seconds(call, clock) for name, call in calls.items()} for _ in range(rounds)]
     found |= {name: min(each[name] for each in times) for name in calls}
     special = program.specialize(*ordered)
@@ -75,21 +78,6 @@ def measure(path: Path, threads: int, rounds: int, *, with_openvino: bool = Fals
     reasons = (kernel.reason for kernel in special.kernels if kernel.family in ("numpy", "python"))
     found["on_numpy"] = list(dict.fromkeys(reasons))
     return found
-
-
-def _openvino(path: Path, inputs: Mapping[str, Any], threads: int) -> Callable[[], object] | None:
-    """A call of OpenVINO; `None` where it does not take the model."""
-    import openvino
-    from runtime_bench.engines import openvino_request
-
-    try:
-        request = openvino_request(path, threads)
-        for name, array in inputs.items():
-            request.set_tensor(name, openvino.Tensor(np.ascontiguousarray(array), shared_memory=False))
-        request.infer()
-    except Exception:
-        return None  # whatever it raises is none of ours
-    return request.infer
 
 
 def difference(expected: Any, got: Any) -> float:
@@ -152,7 +140,7 @@ def main() -> int:
     os.dup2(2, 1)  # whatever else prints, prints there
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            found = measure(path, threads, rounds, with_openvino="openvino" in sys.argv[5:])
+            found = measure(path, threads, rounds, sys.argv[5:])
     except Exception as error:
         # Whatever an engine raises is a result of the measurement.
         found = {"failure": f"{type(error).__name__}: {_first_line(error)}"}

@@ -13,6 +13,10 @@ TOLERANCES: Mapping[str, float] = {
 """The same of forms whose own steps are that coarse: a sum that is off by its last place may round to the next step."""
 
 
+PEERS = ("OpenVINO", "Inductor")
+"""Engines beside onnxruntime, as a table calls them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """What was measured of a model; seconds are of one call."""
@@ -20,8 +24,6 @@ class Row:
     name: str
     ours: float = math.inf
     theirs: float = 0.0
-    openvino: float = 0.0
-    """0 where it was not measured, or does not take the model."""
     difference: float = math.inf
     """The greatest, over the largest element of the output."""
     first: float = 0.0
@@ -34,6 +36,9 @@ class Row:
     """What we refuse it with, or how the process ended."""
     skipped: str = ""
     """Why there is nothing to compare with."""
+    openvino: float = 0.0
+    inductor: float = 0.0
+    """Seconds of other engines: 0 where one was not measured, or does not take the model."""
 
     @property
     def is_right(self) -> bool:
@@ -48,8 +53,14 @@ class Row:
 
     @property
     def ratio_to_best(self) -> float:
-        """The same over the better of the other engines."""
-        return self.ours / min(self.theirs, self.openvino or math.inf) if math.isfinite(self.ratio) else math.inf
+        """The same over the best of the other engines."""
+        others = (self.theirs, *filter(None, self.peers))
+        return self.ours / min(others) if math.isfinite(self.ratio) else math.inf
+
+    @property
+    def peers(self) -> tuple[float, ...]:
+        """What engines other than onnxruntime take, by `PEERS`."""
+        return (self.openvino, self.inductor)
 
 
 def losses_first(rows: Sequence[Row]) -> list[Row]:
@@ -79,17 +90,23 @@ def _mean(ratios: Sequence[float]) -> float:
 
 
 def _beside_the_best(rows: Sequence[Row]) -> str:
-    """What the rows are beside the better of two engines; nothing where one was measured."""
-    ratios = [row.ratio_to_best for row in rows if row.openvino and math.isfinite(row.ratio)]
+    """What the rows are beside the best of all engines; nothing where one was measured."""
+    ratios = [row.ratio_to_best for row in rows if any(row.peers) and math.isfinite(row.ratio)]
     if not ratios:
         return ""
-    most = sum(ratio <= 1.2 for ratio in ratios)
-    return f"; of {len(ratios)} that OpenVINO takes, {_mean(ratios):.2f}x of the better of both, {most} at most 1.2x"
+    most, names = sum(ratio <= 1.2 for ratio in ratios), " or ".join(_measured_peers(rows).values())
+    return f"; of {len(ratios)} that {names} takes, {_mean(ratios):.2f}x of the best engine, {most} at most 1.2x"
+
+
+def _measured_peers(rows: Sequence[Row]) -> dict[int, str]:
+    """The engines beside onnxruntime that any row has, by place."""
+    return {place: name for place, name in enumerate(PEERS) if any(row.peers[place] for row in rows)}
 
 
 def table(rows: Sequence[Row]) -> str:
     """The rows in Markdown, and their summary."""
-    more = ("OpenVINO", "ratio to the better") if any(row.openvino for row in rows) else ()
+    peers = _measured_peers(rows)
+    more = (*peers.values(), "ratio to the best") if peers else ()
     head = ("model", "ours", "onnxruntime", "ratio", "difference", "on NumPy", *more)
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for row in losses_first(rows):
@@ -101,7 +118,8 @@ def table(rows: Sequence[Row]) -> str:
         reasons = "; ".join(row.on_numpy).replace("|", "/")
         cells = [row.name, *times, ratio, f"{row.difference:.0e}", reasons]
         if more:
-            cells += [f"{row.openvino * 1e3:.3f} ms", f"{row.ratio_to_best:.2f}x"] if row.openvino else ["", ""]
+            cells += [f"{row.peers[place] * 1e3:.3f} ms" if row.peers[place] else "" for place in peers]
+            cells.append(f"{row.ratio_to_best:.2f}x" if any(row.peers) else "")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", summary(rows), ""])
 

@@ -6,6 +6,7 @@ a chain before its end is made one function, and quotients are marked when it is
 
 from fuse_dialect.loops.byte_rounding import with_rounding
 from fuse_dialect.loops.byte_tables import with_tables
+from fuse_dialect.loops.collapsing import with_collapsed_rows
 from fuse_dialect.loops.empty_spaces import without_empty_reads
 from fuse_dialect.loops.packed_dots import rounds_to_bytes
 from fuse_dialect.loops.program import LoopProgram
@@ -26,7 +27,7 @@ def for_machine(program: LoopProgram, machine: Machine, *, fast_math: bool = Fal
     Complexity: linear in the number of instructions.
     """
     changed = with_rounding(with_tables(without_empty_reads(program)), machine)
-    changed = with_streamed_rows_computed_again(changed, machine)
+    changed = with_streamed_rows_computed_again(with_collapsed_rows(changed), machine)
     # Where powers of two cost a multiplication with several instructions, they are left to the quotients of a row.
     changed = with_falling_exponents(changed, lifts=Unit.SCALING not in machine.units)
     # What is rounded to bytes is exact: halfway between two of them a quotient that is off changes the result.

@@ -9,8 +9,8 @@
    quotients, where the divisor is the same for the row and neither huge nor tiny; with stores past the caches, where
    results are large.
 4. In a transpose the vector loop is as wide as the tiles: a loop for each width, and the rest as in (2).
-5. Without masks, a map whose guards hold from one element of the vector axis to another has its vector loop for what is
-   before, between and behind: in each of them such a guard is known.
+5. A map whose guards hold from one element of the vector axis to another has its vector loop for what is before,
+   between and behind: in each of them such a guard is known. With masks, only if it has two vectors and a short body.
 6. The one value that a row has of a buffer stays in a register for the nests that follow in the row.
 """
 
@@ -38,6 +38,8 @@ _TILES_SHARE = 4
 transpose are from this part of it on: their lines are far apart, and to fetch them first takes most of the time."""
 _MOST_CUTS = 4
 """Of a vector axis: each part between has code of its own (5)."""
+_SHORT_BODY = 16
+"""Functions of a body that is worth code for each part of the vector axis where masks could do (5)."""
 LONG = 64
 """Fewer elements are not worth a second form of their loop (3)."""
 Cell: TypeAlias = tuple[int, int]
@@ -180,7 +182,7 @@ class _Analysis:
         """The parts of the vector axis in which guards are known (5)."""
         assert self.nest.vector is not None, "the nest has a vector loop"
         vector, size = self.nest.loops[self.nest.vector], self._size()
-        if Unit.MASKS in self.machine.units or self.nest.tiles or vector.is_inside or size is None:
+        if self.nest.tiles or vector.is_inside or size is None or not self.is_worth_segments(size):
             return ()
         (axis, *others), cuts = vector.axes, set[int]()
         for inner in (inner for stage in self.nest.stages for inner in stage.body if isinstance(inner, Read | Inside)):
@@ -191,6 +193,13 @@ class _Analysis:
         if others or not 0 < len(inside) <= _MOST_CUTS:
             return ()
         return tuple(Segment(low, high, self.vector_loops(high - low)) for low, high in pairwise([0, *inside, size]))
+
+    def is_worth_segments(self, size: int) -> bool:
+        """Whether guards that are known are worth several loops: masks do for few vectors, and for long bodies (5)."""
+        if Unit.MASKS not in self.machine.units:
+            return True
+        body = [inner for stage in self.nest.stages for inner in stage.body if isinstance(inner, Apply)]
+        return size >= 2 * self.nest.lanes and len(body) <= _SHORT_BODY
 
     def place(self) -> None:
         """Find out where each instruction runs, and what differs from lane to lane (1)."""

@@ -41,10 +41,9 @@ def with_collapsed_rows(program: LoopProgram) -> LoopProgram:
     buffers = {buffer.name: buffer for buffer in program.buffers}
     stages: list[Stage] = []
     for stage in program.stages:
-        own = {name: buffers[name] for name in _used(stage)}
         found = None
-        if _may_collapse(stage) and all(users[name] == 1 for name in own):
-            found = next((each for pair in _pairs(stage) if (each := _collapsed(stage, *pair, own))), None)
+        if _may_collapse(stage):
+            found = next((each for pair in _pairs(stage) if (each := _collapsed(stage, *pair, buffers, users))), None)
         if found is not None:
             stage, changed = found
             buffers.update((buffer.name, buffer) for buffer in changed)
@@ -115,7 +114,9 @@ class _Pair:
         return first
 
 
-def _collapsed(stage: Stage, outer: int, inner: int, own: Mapping[str, Buffer]) -> tuple[Stage, list[Buffer]] | None:
+def _collapsed(
+    stage: Stage, outer: int, inner: int, buffers: Mapping[str, Buffer], users: Mapping[str, int]
+) -> tuple[Stage, list[Buffer]] | None:
     """The stage over one axis less, and its buffers that have one less, too; `None` if a condition does not hold."""
     size, count = stage.axes[inner].size, stage.axes[outer].size
     assert isinstance(size, int)
@@ -123,9 +124,10 @@ def _collapsed(stage: Stage, outer: int, inner: int, own: Mapping[str, Buffer]) 
     pair = _Pair(outer, inner, size)
     accesses = [(read.buffer, read.indices) for read in reads_of(stage)] + [(stage.buffer, _stored(stage))]
     try:
-        places = {(name, pair.place(indices, own[name])) for name, indices in accesses}
+        places = {(name, pair.place(indices, buffers[name])) for name, indices in accesses}
         place_of = dict(places)
-        if len(place_of) < len(places):
+        is_own = all(users[name] == 1 for name, place in places if place is not None)
+        if not is_own or len(place_of) < len(places):
             return None
         store = _indices(_stored(stage), pair, place_of[stage.buffer])
         changed = replace(
@@ -138,7 +140,7 @@ def _collapsed(stage: Stage, outer: int, inner: int, own: Mapping[str, Buffer]) 
     axes = [axis for place, axis in enumerate(stage.axes) if place != outer]
     axes[inner - (inner > outer)] = Axis(size * count)
     values = [loop(axis - (axis > outer)) for axis in range(len(stage.axes))]
-    return with_axes(changed, axes, values), [_buffer(own[name], place) for name, place in place_of.items()]
+    return with_axes(changed, axes, values), [_buffer(buffers[name], place) for name, place in place_of.items()]
 
 
 def _instruction(instruction: Instruction, pair: _Pair, place_of: Mapping[str, int | None]) -> Instruction:

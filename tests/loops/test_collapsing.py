@@ -72,6 +72,15 @@ def test_an_element_that_is_read_there_is_collapsed_with_it() -> None:
     assert shapes[:4] == [(1, 3, 32), (), (1, 5, 48), (1, 5, 48)]
 
 
+def test_a_number_that_others_read_is_none_of_the_buffers_that_change() -> None:
+    text = """func.func @main(%x: tensor<3x4x8xf32>, %z: tensor<f32>) -> (tensor<3x6x8xf32>, tensor<f32>) {
+      %p = fuse.pad %x, %z, low = [0, 1, 0], high = [0, 1, 0] : (tensor<3x4x8xf32>, tensor<f32>) -> tensor<3x6x8xf32>
+      %n = fuse.negative %z : tensor<f32>
+      return %p, %n : tensor<3x6x8xf32>, tensor<f32>
+    }"""
+    assert collapsed_shapes(text) == [(3, 32), (), (3, 48), ()]
+
+
 @pytest.mark.parametrize(
     ("more", "result", "arguments", "shape"),
     [

@@ -10,6 +10,7 @@
    and two more that correct it, do for a division. The divisor is positive, and neither tiny nor huge: constants are
    known, and of others and of computed zero points code asks where they are the same for a loop.
 6. Four vectors of 32 bits are one of bytes where that is as wide as a processor looks up bytes.
+7. So they are where a padded row chooses between them and the padding, if the choice is the same for all of them.
 """
 
 from collections import Counter
@@ -37,18 +38,25 @@ def joins_vectors(machine: Machine, lanes: int) -> bool:
 
 
 def joined_places(body: Body, first: int) -> frozenset[int]:
-    """The places of bytes that are looked up, rounded to at the end, or rounded to and looked up (6)."""
+    """The places of bytes that are looked up, rounded to at the end, or rounded to and looked up (6).
+
+    The end may be a choice between such bytes and one byte for all (7), which is a place of bytes then, too.
+    """
     looked_up = {each.operands[0] for each in body if isinstance(each, Apply) and each.function == TABLE}
     last = first + len(body) - 1
-    return frozenset(
+    ends = {last}
+    match body[-1:]:
+        case (Apply("arith.select", (_, byte, _), "i8"),) if byte in _only_chosen(body):
+            ends.add(byte)
+        case _:
+            pass
+    found = {
         place
         for place, each in enumerate(body, first)
         if isinstance(each, Apply)
-        and (
-            each.function == TABLE
-            or (each.function in (BYTE, CUT_BYTE, INDEX) and (place == last or place in looked_up))
-        )
-    )
+        and (each.function == TABLE or (each.function in (BYTE, CUT_BYTE, INDEX) and place in ends | looked_up))
+    }
+    return frozenset(found | {last} if found & (ends - {last}) else found)
 
 
 def with_rounding(program: LoopProgram, machine: Machine) -> LoopProgram:

@@ -126,7 +126,9 @@ def _cell(code: NestCode, number: int, place: int, inner: Instruction) -> list[V
         return columns
     joins = copies == TOGETHER and joins_vectors(code.row.frame.machine, lanes)
     if joins and isinstance(inner, Apply) and place in joined_places(code.nest.stages[number].body, 0):
-        return _joined(code, number, place, inner)
+        found = _joined(code, number, place, inner)
+        if found is not None:
+            return found
     writers = [partial(_instruction, code, number, inner, copy, lanes) for copy in range(copies)]
     return code.row.frame.f.interleaved(writers)
 
@@ -143,9 +145,16 @@ def _product(code: NestCode, number: int, place: int, inner: Instruction, copy: 
     return bounded_quotient(f, dividend, *(f.splat(each, lanes) for each in (divisor, reciprocal.value, bound)))
 
 
-def _joined(code: NestCode, number: int, place: int, inner: Apply) -> list[Value]:
-    """Bytes that are rounded to or looked up for all vectors at once."""
-    f, source = code.row.frame.f, (number, inner.operands[0])
+def _joined(code: NestCode, number: int, place: int, inner: Apply) -> list[Value] | None:
+    """Bytes that are rounded to, looked up or chosen for all vectors at once; `None` where each chooses by itself."""
+    f = code.row.frame.f
+    if inner.function == "arith.select":
+        all = _chosen(code, number, inner)
+        if all is None:
+            return None
+        code.joined[number, place] = all
+        return parted(f, all, TOGETHER)
+    source = (number, inner.operands[0])
     values = [copy_of(code, source, copy) for copy in range(TOGETHER)]
     match inner.parameter:
         case bytes() as table:
@@ -156,6 +165,18 @@ def _joined(code: NestCode, number: int, place: int, inner: Apply) -> list[Value
             raise AssertionError("bytes are rounded to, or looked up")
     code.joined[number, place] = all
     return parted(f, all, TOGETHER)
+
+
+def _chosen(code: NestCode, number: int, inner: Apply) -> Value | None:
+    """Joined bytes or one byte for all of them, by one condition (7 of `loops/byte_rounding`)."""
+    f, (condition, bytes, other) = code.row.frame.f, [(number, place) for place in inner.operands]
+    all = code.joined.get(bytes)
+    # Vectors along the vector axis have one condition if it is no vector itself: guards are known in a segment.
+    alike = [value for cell in (condition, other) for value in code.cells[cell][:1] if not value.type.lanes]
+    if all is None or len(alike) < 2 or code.at_once.across is not None:
+        return None
+    by, byte = alike
+    return f.select(by, all, f.splat(byte, all.type.lanes))
 
 
 def _instruction(code: NestCode, number: int, inner: Instruction, copy: int, lanes: int) -> Value:

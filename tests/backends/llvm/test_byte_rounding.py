@@ -8,6 +8,7 @@ pytest.importorskip("llvmlite")
 from native_run import Native
 from test_byte_products import TARGETS
 
+import fuse_dialect as fd
 from fuse_dialect.backends.assembler.host import AVX2, SSE2
 from fuse_dialect.interpreters.loops import run_loops
 from fuse_dialect.loops.byte_rounding import with_rounding
@@ -26,6 +27,8 @@ from fuse_dialect.loops.program import (
     Role,
     Stage,
 )
+from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 
 EDGES = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, 254.5, 255.5, 127.5, 1e9, -1e9, 2.0**31, -(2.0**31), 3e38, -3e38, 1e-45]
 EDGES += [np.inf, -np.inf, np.nan, 8388607.5, 2.0**24 + 2, -100.5, 155.5, 155.49]
@@ -112,3 +115,35 @@ def test_what_is_no_zero_point_is_added(zero: float) -> None:
 
 def test_processors_without_the_instructions_do_it_step_by_step() -> None:
     assert with_rounding(program(8, 100.0), SSE2.machine) == program(8, 100.0)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("columns", [1, 31, 64, 100])
+@pytest.mark.parametrize("end", ["pad", "where"])
+def test_bytes_are_chosen_for_all_vectors_or_for_each(target: str, columns: int, end: str) -> None:
+    """Rows of padding beside rows that are rounded: (7); and a choice by another array, which differs in a vector."""
+    types = [f"tensor<{size}x{element}>" for size, element in ((f"5x{columns}", "f32"), (f"5x{columns}", "ui8"))]
+    padded = f"tensor<7x{columns + 3}xui8>"
+    x, y = types
+    chosen = {
+        "pad": (padded, f"fuse.pad %y, %z, low = [1, 2], high = [1, 1] : ({y}, tensor<ui8>) -> {padded}"),
+        "where": (y, f"fuse.where %m, %y, %z : (tensor<5x{columns}xi1>, {y}, tensor<ui8>) -> {y}"),
+    }
+    result, last = chosen[end]
+    text = f"""func.func @main(%x: {x}, %z: tensor<ui8>, %m: tensor<5x{columns}xi1>) -> {result} {{
+      %r = fuse.round %x : {x}
+      %f = fuse.cast %z : (tensor<ui8>) -> tensor<f32>
+      %a = fuse.add %r, %f : ({x}, tensor<f32>) -> {x}
+      %c = fuse.clip %a, min = 0.0, max = 255.0 : {x}
+      %y = fuse.cast %c : ({x}) -> {y}
+      %l = {last}
+      return %l : {result}
+    }}"""
+    module = fd.parse(text)
+    program = lower(next(iter(module.ops)))
+    assert isinstance(program, LoopProgram)
+    random = np.random.default_rng(columns)
+    numbers = random.uniform(-300, 300, (5, columns)).astype(np.float32)
+    numbers.flat[: len(EDGES) // 2] = np.resize(np.array(EDGES, np.float32)[::2], numbers.size)[: len(EDGES) // 2]
+    given = (numbers, np.array(100, np.uint8), random.integers(0, 2, (5, columns)).astype(np.bool_))
+    np.testing.assert_array_equal(Native(simplify(program), TARGETS[target])(*given)[0], fd.run(module, *given)[0])

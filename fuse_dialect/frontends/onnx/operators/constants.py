@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from fuse_dialect.analysis.sizes import Size, add, product_of
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.ops.broadcast import WhereOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, MaximumOp, MinimumOp, WhereOp
 from fuse_dialect.dialect.ops.comparison import EqualOp, GreaterEqualOp, LessEqualOp
 from fuse_dialect.dialect.ops.dynamic import DynArangeOp, DynFullOp
 from fuse_dialect.dialect.ops.opaque import ArangeOp
@@ -152,10 +152,16 @@ def import_trilu(node: OnnxNode) -> Value:
     if len(sizes) < 2:
         raise FuseError(f"expects an operand of rank 2 or more, got rank {len(sizes)}")
     height, width = sizes[-2:]
-    offset = int(node.constant_scalar(1)) if node.optional(1) is not None else 0
+    is_known = node.optional(1) is None or node.is_known(1)
+    offset = int(node.constant_scalar(1)) if is_known and node.optional(1) is not None else 0
     if isinstance(height, int) and isinstance(width, int):
         offset = max(-height - 1, min(offset, width + 1))
     rows, columns = _row_and_column(node, height, width, offset)
+    if not is_known:
+        # Half of the range is more than any size, and a sum with a row stays inside.
+        low, high = (Constant(np.array(bound)) for bound in (-(1 << 62), 1 << 62))
+        computed = node.emit(MinimumOp, node.emit(MaximumOp, node.integer_scalar(1), low), high)
+        rows = node.emit(AddOp, rows, computed)
     inside = node.emit(LessEqualOp if node.flag("upper", True) else GreaterEqualOp, rows, columns)
     return node.emit(WhereOp, inside, x, node.scalar(0, x))
 

@@ -8,7 +8,7 @@ import numpy as np
 from fuse_dialect.analysis.sizes import Size, integers_of, product_of, subtract
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.broadcast import AddOp, MaximumOp, ModOp, WhereOp
-from fuse_dialect.dialect.ops.comparison import LessOp
+from fuse_dialect.dialect.ops.comparison import EqualOp, LessOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, StackOp
 from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynOneHotOp, DynPadOp, DynStridedSliceOp, DynTopkOp
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, GatherOp, PadOp, StridedSliceOp, TakeOp
@@ -230,14 +230,22 @@ def import_one_hot(node: OnnxNode) -> Value:
 def import_hardmax(node: OnnxNode) -> Value:
     """One at the first greatest element along the axis, else zero."""
     x = node.operand(0)
-    shape = node.static_shape(x)
-    axis = normalize_axis(node.integer("axis", -1 if node.opset >= 13 else 1), len(shape))
-    flat = x if node.opset >= 13 else reshape(node, x, [int(np.prod(shape[:axis])), int(np.prod(shape[axis:]))])
-    axis = axis if node.opset >= 13 else 1
-    place = node.emit(ArgmaxOp, flat, axes=[axis], keepdims=False)
-    depth = node.shape(flat)[axis]
-    hot = node.emit(OneHotOp, place, node.scalar(1, x), node.scalar(0, x), depth=depth, axis=axis)
-    return reshape(node, hot, shape)
+    sizes = node.sizes(x)
+    axis = normalize_axis(node.integer("axis", -1 if node.opset >= 13 else 1), len(sizes))
+    if node.opset >= 13:
+        return _hot(node, x, axis)
+    flat = reshape_to_sizes(node, x, [product_of(sizes[:axis]), product_of(sizes[axis:])])
+    return reshape_to_sizes(node, _hot(node, flat, 1), sizes)
+
+
+def _hot(node: OnnxNode, x: Value, axis: int) -> Value:
+    depth = node.sizes(x)[axis]
+    if isinstance(depth, int):
+        place = node.emit(ArgmaxOp, x, axes=[axis], keepdims=False)
+        return node.emit(OneHotOp, place, node.scalar(1, x), node.scalar(0, x), depth=depth, axis=axis)
+    place = node.emit(ArgmaxOp, x, axes=[axis], keepdims=True)
+    line = expand_dims(node, counted(node, depth, 0), list(range(1, node.rank(x) - axis)))
+    return cast_to(node, node.emit(EqualOp, line, place), node.dtype(x))
 
 
 @OPERATORS.operator("TopK")

@@ -9,6 +9,7 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, MultiplyOp, SubtractOp, WhereOp
 from fuse_dialect.dialect.ops.comparison import EqualOp
+from fuse_dialect.dialect.ops.conversion import ZerosLikeOp
 from fuse_dialect.dialect.ops.elementwise import AbsOp, RsqrtOp, SqrtOp
 from fuse_dialect.dialect.ops.normalization import (
     BatchNormOp,
@@ -91,7 +92,7 @@ def import_layer_norm(node: OnnxNode) -> Sequence[Value]:
     plain = not node.is_used(1) and not node.is_used(2)
     if axis == rank - 1 and plain and node.shape(gamma) == node.shape(x)[-1:]:
         if beta is None:
-            beta = Constant(np.broadcast_to(np.zeros((), node.dtype(x)), node.static_shape(gamma)))
+            beta = _zeros_like(node, gamma)
         return (node.emit(LayerNormOp, x, gamma, beta, axis=-1, epsilon=epsilon),)
     # stash_type 1, the default, asks for statistics in 32 bits.
     wide = cast_to(node, x, np.dtype(np.float32)) if node.dtype(x).itemsize < 4 else x
@@ -103,6 +104,13 @@ def import_layer_norm(node: OnnxNode) -> Sequence[Value]:
     result = cast_to(node, node.emit(MultiplyOp, centred, scale), node.dtype(x))
     result = node.emit(MultiplyOp, result, gamma)
     return (result if beta is None else node.emit(AddOp, result, beta), mean, scale)
+
+
+def _zeros_like(node: OnnxNode, value: Value) -> Value:
+    shape = node.shape(value)
+    if DYNAMIC in shape:
+        return node.emit(ZerosLikeOp, value)
+    return Constant(np.broadcast_to(np.zeros((), node.dtype(value)), shape))
 
 
 @OPERATORS.operator("RMSNormalization", "SimplifiedLayerNormalization")

@@ -6,7 +6,7 @@ one axis becomes two with a unit axis, and three axes are pooled two at first an
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from fuse_dialect.analysis.sizes import multiply
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, ModOp, MultiplyOp, PowerOp, SubtractOp
 from fuse_dialect.dialect.ops.elementwise import AbsOp
-from fuse_dialect.dialect.ops.indexing import StridedSliceOp
+from fuse_dialect.dialect.ops.indexing import StridedSliceOp, TakeOp
 from fuse_dialect.dialect.ops.pooling import (
     AvgPool2dOp,
     GlobalAvgPool2dOp,
@@ -51,6 +51,12 @@ class _Windows:
     def before_unit(self) -> "_Windows":
         """The windows over one axis and a unit axis before it."""
         return _Windows([1, *self.size], [1, *self.strides], [0, self.pads[0], 0, self.pads[1]], [1, *self.dilation])
+
+    def along_depth(self) -> "_Windows":
+        """The windows over the first of the axes and a unit axis behind it."""
+        depth = self.part(0, 1)
+        before, behind = depth.pads
+        return _Windows([*depth.size, 1], [*depth.strides, 1], [before, 0, behind, 0], [*depth.dilation, 1])
 
 
 def _windows(node: OnnxNode) -> tuple[Value, _Windows]:
@@ -96,9 +102,7 @@ def _pool(node: OnnxNode, op: type[FuseOp], x: Value, windows: _Windows, *, ceil
     planes = _pool(node, op, images, windows.part(1, 3), ceil_mode=ceil_mode, **flags)
     h, w = node.sizes(planes)[2:]
     columns = reshape_to_sizes(node, planes, [multiply(n, c), 1, d, multiply(h, w)])
-    depth = windows.part(0, 1)
-    along = _Windows([*depth.size, 1], [*depth.strides, 1], [depth.pads[0], 0, depth.pads[1], 0], [*depth.dilation, 1])
-    pooled = _pool(node, op, columns, along, ceil_mode=ceil_mode, **flags)
+    pooled = _pool(node, op, columns, windows.along_depth(), ceil_mode=ceil_mode, **flags)
     return reshape_to_sizes(node, pooled, [n, c, node.sizes(pooled)[2], h, w])
 
 
@@ -113,10 +117,28 @@ def import_max_pool(node: OnnxNode) -> Sequence[Value]:
         raise UnsupportedFormError(
             "the result 'Indices' with strides longer than windows and 'auto_pad' is not supported"
         )
-    if len(windows.size) > 2:
-        raise UnsupportedFormError("the result 'Indices' over three axes is not supported")
-    places = _pool(node, MaxPool2dIndicesOp, x, windows, ceil_mode=ceil_mode)
-    return (result, _by_columns(node, x, places) if node.integer("storage_order", 0) else places)
+    by_columns = bool(node.integer("storage_order", 0))
+    if len(windows.size) < 3:
+        places = _pool(node, MaxPool2dIndicesOp, x, windows, ceil_mode=ceil_mode)
+    elif by_columns:
+        raise UnsupportedFormError("the result 'Indices' over three axes with 'storage_order' is not supported")
+    else:
+        places = _places_in_depth(node, x, windows, ceil_mode=ceil_mode)
+    return (result, _by_columns(node, x, places) if by_columns else places)
+
+
+def _places_in_depth(node: OnnxNode, x: Value, windows: _Windows, *, ceil_mode: bool) -> Value:
+    """Places of maxima over three axes: those in the planes, at the places of the maxima of these along the depth."""
+    n, c, d, h, w = node.sizes(x)
+    images = reshape_to_sizes(node, x, [n, multiply(c, d), h, w])
+    planes, places = (
+        _pool(node, op, images, windows.part(1, 3), ceil_mode=ceil_mode) for op in (MaxPool2dOp, MaxPool2dIndicesOp)
+    )
+    h, w = node.sizes(planes)[2:]
+    columns = reshape_to_sizes(node, planes, [multiply(n, c), 1, d, multiply(h, w)])
+    within = _pool(node, MaxPool2dIndicesOp, columns, windows.along_depth(), ceil_mode=ceil_mode)
+    found = node.emit(TakeOp, reshape_to_sizes(node, places, [-1]), within, axis=0)
+    return reshape_to_sizes(node, found, [n, c, node.sizes(found)[2], h, w])
 
 
 def _by_columns(node: OnnxNode, x: Value, places: Value) -> Value:
@@ -147,13 +169,27 @@ def import_average_pool(node: OnnxNode) -> Value:
 @OPERATORS.operator("LpPool")
 def import_lp_pool(node: OnnxNode) -> Value:
     """The p-th root of the mean of |x|^p, times the number of elements of a window."""
-    if node.flag("ceil_mode"):
-        raise UnsupportedFormError("the attribute 'ceil_mode' is not supported")
     (x, windows), p = _windows(node), node.integer("p", 2)
+    if node.flag("ceil_mode"):
+        windows = _to_the_end(node.static_shape(x, 2), windows)
     powers = node.emit(PowerOp, node.emit(AbsOp, x), node.scalar(p, x))
     mean = _pool(node, AvgPool2dOp, powers, windows, ceil_mode=False, count_include_pad=True)
     total = node.emit(MultiplyOp, mean, node.scalar(math.prod(windows.size), x))
     return node.emit(PowerOp, total, node.scalar(1 / p, x))
+
+
+def _to_the_end(extents: Sequence[int], windows: _Windows) -> _Windows:
+    """The windows with zeros behind each axis, as many as `ceil_mode` wants; none begins in padding."""
+    pads, count = list(windows.pads), len(windows.size)
+    for axis, (extent, size, stride, dilation) in enumerate(
+        zip(extents, windows.size, windows.strides, windows.dilation, strict=True)
+    ):
+        reach = dilation * (size - 1) + 1
+        last = -(-(extent + pads[axis] + pads[count + axis] - reach) // stride) * stride
+        if last >= extent + pads[axis]:
+            last -= stride
+        pads[count + axis] = max(pads[count + axis], last + reach - extent - pads[axis])
+    return replace(windows, pads=pads)
 
 
 @OPERATORS.operator("GlobalAveragePool")

@@ -20,8 +20,8 @@ from fuse_dialect.dialect.ops.activation import ClipOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, MultiplyOp, SubtractOp, WhereOp
 from fuse_dialect.dialect.ops.comparison import LessOp
 from fuse_dialect.dialect.ops.concatenation import SplitOp, StackOp
-from fuse_dialect.dialect.ops.conversion import ZerosLikeOp
-from fuse_dialect.dialect.ops.indexing import StridedSliceOp, TakeOp
+from fuse_dialect.dialect.ops.dynamic import DynFullOp
+from fuse_dialect.dialect.ops.indexing import TakeOp
 from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.ops.matmul import DenseOp
 from fuse_dialect.dialect.ops.sequences import ReverseSequenceOp
@@ -32,7 +32,7 @@ from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape, transpose
 from fuse_dialect.frontends.onnx.operators.recurrent_activations import Activation, activations_of
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
-from fuse_dialect.frontends.onnx.values import Constant, Value
+from fuse_dialect.frontends.onnx.values import Constant, Value, size_vector
 
 OPERATORS = OperatorTable()
 
@@ -183,9 +183,15 @@ def _initial(node: OnnxNode, operand: int, index: int, products: Value, hidden: 
     batch = node.shape(products)[1]
     if batch != DYNAMIC:
         return Constant(np.broadcast_to(np.zeros((), node.dtype(products)), (batch, hidden)))
-    first = node.emit(TakeOp, products, Constant(np.array(0)), axis=0)
-    part = node.emit(StridedSliceOp, first, begin=[0], end=[hidden], strides=[1], axes=[1])
-    return node.emit(ZerosLikeOp, part)
+    sizes = [node.sizes(products)[1], hidden]
+    zeros = node.emit(
+        DynFullOp,
+        Constant(np.zeros((), node.dtype(products))),
+        size_vector(sizes),
+        type=node.typed(products, [DYNAMIC, hidden]),
+    )
+    node.builder.name_sizes(zeros, sizes)
+    return zeros
 
 
 def _scan(

@@ -10,11 +10,13 @@ from fuse_dialect.dialect.ops.elementwise import AbsOp, ExpOp, IsinfOp, LogOp, S
 from fuse_dialect.dialect.ops.reduction import AllOp, AnyOp, ArgmaxOp, ArgminOp, MaxOp, MeanOp, MinOp, ProdOp, SumOp
 from fuse_dialect.dialect.types import normalize_axes
 from fuse_dialect.frontends.onnx.node import OnnxNode
+from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.values import Value
 
 OPERATORS = OperatorTable()
 
+_REAL = np.dtype(np.float64)
 _AXES_AS_OPERAND = 18
 """Opset since which every reduction takes its axes as an operand; ReduceSum does since 13."""
 
@@ -81,7 +83,7 @@ def import_l1(node: OnnxNode) -> Value:
 def import_l2(node: OnnxNode) -> Value:
     """The square root of the sum of squares."""
     x = node.operand(0)
-    return node.emit(SqrtOp, _reduce(node, SumOp, node.emit(MultiplyOp, x, x)))
+    return _of_reals(node, SqrtOp, _reduce(node, SumOp, node.emit(MultiplyOp, x, x)))
 
 
 @OPERATORS.operator("ReduceSumSquare")
@@ -94,7 +96,13 @@ def import_sum_square(node: OnnxNode) -> Value:
 @OPERATORS.operator("ReduceLogSum")
 def import_log_sum(node: OnnxNode) -> Value:
     """The logarithm of the sum."""
-    return node.emit(LogOp, _reduce(node, SumOp, node.operand(0)))
+    return _of_reals(node, LogOp, _reduce(node, SumOp, node.operand(0)))
+
+
+def _of_reals(node: OnnxNode, op: type[FuseOp], x: Value) -> Value:
+    """What a function of real numbers gives; of integers in 64 bits, and without what stands behind the point."""
+    dtype = node.dtype(x)
+    return node.emit(op, x) if dtype.kind not in "iu" else cast_to(node, node.emit(op, cast_to(node, x, _REAL)), dtype)
 
 
 @OPERATORS.operator("ReduceLogSumExp")
@@ -103,7 +111,13 @@ def import_log_sum_exp(node: OnnxNode) -> Value:
 
     An infinite maximum stays in: the difference of two infinities is no number, but the sum of the exponentials is.
     """
-    x = node.operand(0)
+    x, dtype = node.operand(0), node.dtype(node.operand(0))
+    if dtype.kind in "iu":
+        return cast_to(node, _log_sum_exp(node, cast_to(node, x, _REAL)), dtype)
+    return _log_sum_exp(node, x)
+
+
+def _log_sum_exp(node: OnnxNode, x: Value) -> Value:
     axes = reduced_axes(node)
     if axes is None or 0 in node.shape(x):
         return node.emit(LogOp, _reduce(node, SumOp, node.emit(ExpOp, x)))

@@ -157,6 +157,10 @@ def as_integers(x: Array, dtype: "np.dtype[np.generic]") -> Array:
 
     Source: `llvm.fptosi.sat`; XLA. In C and NumPy it is undefined.
     """
+    if dtype.kind not in "iu":  # those of 2 and 4 bits, of which NumPy knows no limits
+        bits, is_signed = int(dtype.name[-1]), not dtype.name.startswith("u")
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
+        return np.clip(as_integers(x, np.dtype(np.int64)), low, high).astype(dtype)
     limits = np.iinfo(dtype.name)
     wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
     # The number after the greatest is a power of two, and exact where the greatest may not be.

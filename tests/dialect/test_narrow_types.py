@@ -81,6 +81,27 @@ def test_numbers_that_a_type_holds_come_back(name, backend):
     np.testing.assert_array_equal(run(parse(CAST.format(NAMES[name])), x)[0], x)
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("int4", [7, -8, 0, 7, -8, 7, -8, 0]),
+        ("uint4", [15, 0, 0, 15, 0, 8, 0, 0]),
+        ("int2", [1, -2, 0, 1, -2, 1, -2, 0]),
+        ("uint2", [3, 0, 0, 3, 0, 3, 0, 0]),
+    ],
+)
+@pytest.mark.parametrize("type_", ["f16", "f32", "f64"])
+def test_reals_out_of_range_become_the_nearest_number(name, expected, type_):
+    x = np.array([np.inf, -np.inf, np.nan, 300, -300, 8.5, -9.5, -0.9]).astype(f"f{int(type_[1:]) // 8}")
+    narrow = f"tensor<8x{NAMES[name]}>"
+    text = f"""func.func @main(%x: tensor<8x{type_}>) -> {narrow} {{
+      %y = fuse.cast %x : (tensor<8x{type_}>) -> {narrow}
+      func.return %y : {narrow}
+    }}"""
+    (result,) = run(parse(text), x)
+    np.testing.assert_array_equal(result.astype(np.int64), expected)
+
+
 @names
 def test_loops_are_refused_with_the_type(name):
     (function,) = parse(CAST.format(NAMES[name])).ops

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import f32, i1
+from xdsl.dialects.builtin import IntegerType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
@@ -74,7 +74,8 @@ class CastOp(MapOp):
         """`numpy.ndarray.astype`, within the range of integers."""
         (x,), dtype = operands, element_dtype(self.result.type.element_type)
         with np.errstate(all="ignore"):
-            if dtype.kind in "iu" and is_float(self.input.type):
+            target = self.result.type.element_type
+            if is_float(self.input.type) and isinstance(target, IntegerType) and target != i1:
                 return (as_integers(x, dtype),)
             return (x.astype(dtype),)
 

@@ -457,17 +457,20 @@ def _instead_of_trips(
 
 
 def _as_array(which: str, value: Any) -> "Array":
-    """An input as NumPy has it.
+    """An input as NumPy has it, in the byte order of the machine.
 
     Raises:
-        FuseError: NumPy makes no array of it.
+        FuseError: NumPy makes no array of it, or one that is masked, and whose mask no op would heed.
     """
     import numpy as np
 
     from fuse_dialect.backends.runtime.tensors import array_of, is_torch_tensor
 
+    if type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):  # asking imports `numpy.ma`
+        raise FuseError(f"input {which} expects an array, got a masked array", hint="fill it: value.filled(0)")
     try:
-        return array_of(value) if is_torch_tensor(value) else np.asarray(value)
+        array = array_of(value) if is_torch_tensor(value) else np.asarray(value)
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     except (TypeError, ValueError, RuntimeError, OverflowError, ImportError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise FuseError(f"input {which} expects an array, got a {type(value).__name__}", hint=said) from error

@@ -129,11 +129,21 @@ def test_missing_file_is_an_error() -> None:
         ((), "'main' expects 1 inputs, got 0"),
         ((np.zeros((2, 7), np.float32),), "input 'x' expects a value of type tensor<2x8xf32>"),
         (({"y": np.zeros((2, 8), np.float32)},), "no input 'x' among 'y'"),
+        ((np.ma.masked_array(np.zeros((2, 8), np.float32), True),), "input 0 expects an array, got a masked array"),
     ],
 )
 def test_wrong_inputs_are_errors(inputs: tuple[object, ...], message: str) -> None:
     with pytest.raises(fd.FuseError, match=message):
         fd.run(fd.parse(CHAIN), *inputs)  # pyright: ignore[reportArgumentType]
+
+
+def test_inputs_may_have_another_byte_order() -> None:
+    x = np.arange(16, dtype=np.float32).reshape(2, 8)
+    (expected,) = fd.run(fd.parse(CHAIN), x)
+    for dtype in ("<f4", ">f4"):
+        (result,) = fd.run(fd.parse(CHAIN), x.astype(dtype))
+        assert result.dtype.isnative
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize(

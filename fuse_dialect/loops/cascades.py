@@ -269,12 +269,16 @@ def _with_companions(stage: Stage, changes: Sequence[Change], is_mean: bool) -> 
 def _product_of(body: Body, others: Sequence[tuple[int, bool]], moving: Sequence[int]) -> Body:
     """A body of the product of values of another, some of them below a line; 1 if there are none."""
     element = next(each.element for each in reversed(body) if isinstance(each, Apply))
-    built = [*body, Literal(1.0, element)]
-    place = len(built) - 1
-    for other, is_below in (*((each, False) for each in moving), *others):
+    built, factors = list(body), [*((each, False) for each in moving), *others]
+    if factors and not factors[0][1]:
+        place = factors.pop(0)[0]
+    else:
+        built.append(Literal(1.0, element))
+        place = len(built) - 1
+    for other, is_below in factors:
         built.append(Apply("arith.divf" if is_below else "arith.mulf", (place, other), element))
         place = len(built) - 1
-    return needed_of(built, 0)
+    return needed_of(built[: place + 1], 0)
 
 
 def _is_mean(stage: Stage, columns: Size) -> bool:

@@ -1,6 +1,7 @@
 """Programs of open sizes: sizes that come back get a program of their own, with the same results."""
 
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,24 @@ def test_a_program_that_leaves_more_to_numpy_is_not_used(monkeypatch: pytest.Mon
     assert known(program) == []
     # Whoever asks for it has it, and pays for it.
     assert program.specialize(x) is slow
+
+
+@pytest.mark.parametrize(("error", "heard"), [("cannot schedule new futures after interpreter shutdown", 0), ("x", 1)])
+def test_the_end_of_the_process_is_no_bug(error: str, heard: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = fd.compile(fd.parse(TEXT), cache=False)
+
+    def ended(_: object) -> fd.Program:
+        raise RuntimeError(error)
+
+    monkeypatch.setattr(program._specializations, "_make", ended)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            program(*inputs(2, 3))
+        (thread,) = [each for each in threading.enumerate() if each.name == "fuse-specialize"] or [None]
+        if thread is not None:
+            thread.join(10)
+    assert ["a bug" in str(each.message) for each in found] == [True] * heard
 
 
 def test_inputs_of_other_forms_are_taken_as_before() -> None:

@@ -45,6 +45,9 @@ def test_a_softmax_before_a_product_is_one_pass() -> None:
     assert len(plan.states) == 3
     # What a block has of columns is its weights, which are stored once for the sum and the product.
     assert plan.in_block == {"y.weights"}
+    along = [stage for stage in plan.block if plan.column_axis(stage) is not None]
+    exponentials = [each for stage in along for each in stage.body if getattr(each, "function", "") == "math.exp"]
+    assert len(exponentials) == 1
     strips = strips_in_blocks(program, MACHINE)
     assert strips is not None
     assert strips.blocks is not None

@@ -40,6 +40,8 @@ MAX_REMEMBERED = 1024
 """Sets of sizes of which it is known that they came before, and sets that wait."""
 LAST_SECONDS = 5.0
 """Seconds for which the end of the process waits for the thread: it must not be stopped in the middle of LLVM."""
+_ENDING = "interpreter shutdown"
+"""What Python says of threads and tasks that begin when the process ends: pools end before its first thread does."""
 Sizes = tuple[Shape, ...]
 ProgramT = TypeVar("ProgramT", bound="Held")
 REFUSALS = (FuseError, InterpretationError, PassFailedException, VerifyException)
@@ -206,7 +208,7 @@ class Specializations(Generic[ProgramT]):
                     log.info("inputs of %s cannot be compiled for: %s", _texts(sizes), error)
             except Exception as error:
                 can_be_made = False
-                if not main_thread().is_alive():
+                if not main_thread().is_alive() or _ENDING in str(error):
                     return  # the process ends, and takes with it what compilation needs
                 # Whoever called has gone on: nobody else would hear of it.
                 warn(f"compiling for sizes that came back failed, a bug: {type(error).__name__}: {error}", stacklevel=1)

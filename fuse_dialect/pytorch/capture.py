@@ -26,6 +26,19 @@ from fuse_dialect.loading.extra_packages import package_of_extra
 
 _NO_ONNX = "ConversionError"
 """What PyTorch raises where it exports a network, and has no ONNX for one of its operators."""
+_IMPRECISE = frozenset(
+    (
+        "aten.atan2.default",
+        "aten.div.Tensor_mode",
+        "aten.floor_divide.default",
+        "aten.heaviside.default",
+        "aten.remainder.Scalar",
+        "aten.remainder.Tensor",
+        "aten.signbit.default",
+        "aten.xlogy.Tensor",
+    )
+)
+"""Operators on real numbers whose ONNX gives something else at zeros, infinities or nan, or rounds a quotient first."""
 _OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
@@ -82,14 +95,16 @@ def from_torch(
         return _read_by_aten(exported), exported
 
     try:
-        is_wrong = program is not None and _is_miswritten(program.exported_program)
-        if is_wrong and not is_static:
+        wrong = None if program is None else _miswritten(program.exported_program)
+        if wrong is not None and not is_static:
             raise FuseError(
-                "PyTorch writes 'scatter_reduce' with 'mean' as ONNX of another meaning",
+                f"PyTorch writes {wrong} as ONNX of another meaning",
                 hint="leave 'dynamic_shapes' out, or divide the sums by the counts",
             )
-        if program is None or is_wrong:
+        if program is None or wrong is not None:
             made, exported = by_aten()
+        elif is_static and _is_imprecise(program.exported_program) and (found := _unless_refused(by_aten)):
+            made, exported = found
         else:
             exported = program.exported_program
             try:
@@ -116,10 +131,28 @@ def _unless_refused(read: "Callable[[], tuple[ModuleOp, Any]]") -> "tuple[Module
         return None
 
 
-def _is_miswritten(exported: Any) -> bool:
-    """Whether PyTorch writes another meaning as ONNX: the mean of what is scattered becomes the last of it."""
-    calls = [node for node in exported.graph.nodes if str(node.target) == "aten.scatter_reduce.two"]
-    return any("mean" in (*node.args, *node.kwargs.values()) for node in calls)
+def _miswritten(exported: Any) -> str | None:
+    """What PyTorch writes as ONNX of another meaning: what is scattered or pooled, and divided; `None` if nothing."""
+    for node in exported.graph.nodes:
+        target, given = str(node.target), (*node.args, *node.kwargs.values())
+        if target == "aten.scatter_reduce.two" and "mean" in given:
+            return "'scatter_reduce' with 'mean'"
+        if target == "aten.avg_pool2d.default" and (len(node.args) > 6 or "divisor_override" in node.kwargs):
+            return "'avg_pool2d' with 'divisor_override'"
+    return None
+
+
+def _is_imprecise(exported: Any) -> bool:
+    """Whether PyTorch writes something as ONNX that is near what is meant, but for some numbers."""
+    return any(
+        str(node.target) in _IMPRECISE and any(_is_real(each) for each in (node, *node.args))
+        for node in exported.graph.nodes
+    )
+
+
+def _is_real(argument: Any) -> bool:
+    value: Any = getattr(argument, "meta", {}).get("val")
+    return hasattr(value, "dtype") and value.dtype.is_floating_point
 
 
 def _read_by_onnx(program: Any, name: str, dynamic_shapes: Any) -> ModuleOp:

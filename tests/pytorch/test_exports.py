@@ -190,3 +190,40 @@ def test_nodes_that_onnx_does_not_allow_are_read_by_aten() -> None:
     x = torch.randn(3, 5)
     (found,) = fd.run(fd.from_torch(Unlike(), x), x.numpy())
     np.testing.assert_allclose(found, Unlike()(x).numpy(), rtol=1e-6)
+
+
+EDGES = torch.tensor([torch.inf, -torch.inf, torch.nan, -0.0, 0.0, 1.0, -1.0, 0.3, 0.1, 1e6])
+FUNCTIONS = {
+    "atan2": torch.atan2,
+    "floor_divide": torch.floor_divide,
+    "remainder": torch.remainder,
+    "heaviside": torch.heaviside,
+    "xlogy": torch.xlogy,
+    "signbit": lambda x, y: torch.signbit(x),
+}
+
+
+class Function(torch.nn.Module):
+    """One function of two tensors."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return self.function(x, y)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_that_onnx_has_for_most_numbers_are_read_by_aten(name: str) -> None:
+    x, y = (each.contiguous() for each in torch.meshgrid(EDGES, EDGES, indexing="ij"))
+    (found,) = fd.run(fd.from_torch(Function(FUNCTIONS[name]), x, y), x.numpy(), y.numpy())
+    np.testing.assert_allclose(found, FUNCTIONS[name](x, y).numpy(), rtol=1e-6)
+
+
+def test_pools_with_a_divisor_are_read_by_aten() -> None:
+    pool, x = nn.AvgPool2d(3, 2, 1, divisor_override=5), torch.randn(2, 3, 7, 6)
+    (found,) = fd.run(fd.from_torch(pool, x), x.numpy())
+    np.testing.assert_allclose(found, pool(x).numpy(), rtol=1e-5, atol=1e-6)
+    with pytest.raises(fd.FuseError, match="'avg_pool2d' with 'divisor_override'"):
+        fd.from_torch(pool, x, dynamic_shapes=({0: "rows"},))

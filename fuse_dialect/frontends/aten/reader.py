@@ -35,6 +35,7 @@ from fuse_dialect.frontends.aten.rules import (
     recurrent,
     reductions,
     shapes,
+    signs,
 )
 from fuse_dialect.frontends.aten.rules.complex_numbers import (
     Parts,
@@ -60,6 +61,7 @@ _RULE_MODULES = (
     recurrent,
     reductions,
     shapes,
+    signs,
 )
 """Imported for the rules that they enter."""
 _NO_TENSOR = "a value that is no tensor of known shape and type"

@@ -174,3 +174,54 @@ def test_means_of_what_is_scattered(include_self: bool) -> None:
     module = module_of(AtenGraph([("s", meta(start)), ("i", meta(index)), ("x", meta(X))], [call], [Ref("y")]))
     for (found,) in (fd.run(module, start, index, X), fd.compile(module, cache=False)(start, index, X)):
         np.testing.assert_allclose(found, np.stack(means), rtol=1e-6)
+
+
+EDGES = np.array([math.inf, -math.inf, math.nan, -0.0, 0.0, 1.0, -1.0, 2.5, -2.5, 0.3, 0.1])
+FUNCTIONS_OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
+    "atan2.default": np.arctan2,
+    "copysign.Tensor": np.copysign,
+    "floor_divide.default": np.floor_divide,
+    "fmax.default": np.fmax,
+    "fmin.default": np.fmin,
+    "hypot.default": np.hypot,
+    "remainder.Tensor": np.remainder,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FUNCTIONS_OF_TWO)
+def test_functions_of_two_numbers_at_their_edges(name: str, dtype: Any) -> None:
+    x, y = (np.ascontiguousarray(each) for each in np.meshgrid(EDGES.astype(dtype), EDGES.astype(dtype)))
+    with np.errstate(all="ignore"):
+        expected = FUNCTIONS_OF_TWO[name](x, y)
+        if name == "floor_divide.default":  # PyTorch divides by zero as the machine does
+            expected = np.where(y == 0, x / y, expected)
+    check(name, [x, y], [], [expected], rtol=2e-7)
+
+
+def test_lengths_do_not_overflow() -> None:
+    x = np.array([2e38, 1e-30, 0], np.float32)
+    check("hypot.default", [x, x], [], [np.hypot(x.astype(np.float64), x).astype(np.float32)], rtol=2e-7)
+
+
+def test_quotients_are_not_rounded_before_their_floor() -> None:
+    x, tenth = np.arange(1, 200, dtype=np.float32) / 10, np.full(199, 0.1, np.float32)
+    check("floor_divide.default", [x, tenth], [], [np.floor_divide(x, tenth)])
+
+
+@pytest.mark.parametrize(
+    "x", [np.array([-0.0, 0.0, -1.0, 1.0, -math.inf]), np.array([-3, 0, 3])], ids=["floats", "integers"]
+)
+def test_signs_that_are_set(x: Any) -> None:
+    check("signbit.default", [x], [], [np.signbit(x.astype(np.float64))])
+
+
+@pytest.mark.parametrize("x", [X, WITH_NAN], ids=["floats", "a nan"])
+def test_the_median_of_all(x: Any) -> None:
+    check("median.default", [x], [], [np.sort(x, None)[11] if x is X else np.array(np.nan, np.float32)])
+
+
+def test_sums_of_windows_over_a_divisor() -> None:
+    windows = np.lib.stride_tricks.sliding_window_view(IMAGES, (3, 2), (2, 3))
+    expected = (windows.sum((-1, -2)) / 5).astype(np.float32)
+    check("avg_pool2d.default", [IMAGES], [[3, 2], [1, 1], [0, 0], False, True, 5], [expected], rtol=1e-6)

@@ -364,9 +364,28 @@ def divide_rounded(want: Want, self: Any, other: Any, *, rounding_mode: str | No
 
 @RULES.of("aten.floor_divide.default")
 def floor_divide(want: Want, self: Any, other: Any) -> SSAValue:
-    """`floor_divide`; narrow floats are rounded once, behind it."""
-    kind = np.dtype(np.float32) if want.dtype.itemsize == 2 and want.dtype.kind not in "biu" else want.dtype
-    return made(b.FloorDivideOp(as_type(self, kind), as_type(other, kind)))
+    """`floor_divide` of integers; of floats what remains is taken away first, as in Python: 0.5 // 0.1 is 4.
+
+    Narrow floats are rounded once, behind it.
+
+    Source: c10/util/generic_math.h (`div_floor_floating`).
+    """
+    if want.dtype.kind in "biu":
+        return made(b.FloorDivideOp(as_type(self, want.dtype), as_type(other, want.dtype)))
+    kind = np.dtype(np.float32) if want.dtype.itemsize == 2 else want.dtype
+    x, y = as_type(self, kind), as_type(other, kind)
+    zero, one = scalar(x, 0), scalar(x, 1)
+    rest, plain = made(b.ModOp(x, y, fmod=True)), made(b.DivideOp(x, y))
+    whole = made(b.DivideOp(made(b.SubtractOp(x, rest)), y))
+    is_across = made(c.NotEqualOp(made(c.LessOp(rest, zero)), made(c.LessOp(y, zero))))
+    is_across = made(c.LogicalAndOp(made(c.NotEqualOp(rest, zero)), is_across))
+    whole = made(b.WhereOp(is_across, made(b.SubtractOp(whole, one)), whole))
+    low = made(e.FloorOp(whole))
+    is_near = made(c.GreaterOp(made(b.SubtractOp(whole, low)), scalar(x, 0.5)))
+    low = made(b.WhereOp(is_near, made(b.AddOp(low, one)), low))
+    signed_zero = made(b.MultiplyOp(plain, zero))
+    low = made(b.WhereOp(made(c.EqualOp(whole, zero)), signed_zero, low))
+    return made(b.WhereOp(made(c.EqualOp(y, zero)), plain, low))
 
 
 @RULES.of("aten.remainder.Tensor", "aten.remainder.Scalar")

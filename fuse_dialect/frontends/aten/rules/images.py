@@ -1,5 +1,6 @@
 """Pools and resizing of images."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,11 +111,14 @@ def average_pool(
     divisor_override: int | None = None,
 ) -> SSAValue:
     """`avg_pool2d`."""
-    if divisor_override is not None:
-        raise NoFuseFormError("a divisor")
     window = _window(kernel_size, stride, padding, (1,))
-    pool = p.AvgPool2dOp(_images(self), ceil_mode=ceil_mode, count_include_pad=count_include_pad, **window)
-    return reshape(made(pool), want.shape)
+    if divisor_override is None:
+        pool = p.AvgPool2dOp(_images(self), ceil_mode=ceil_mode, count_include_pad=count_include_pad, **window)
+        return reshape(made(pool), want.shape)
+    if ceil_mode:
+        raise NoFuseFormError("a divisor of windows that reach over the end")
+    mean = reshape(made(p.AvgPool2dOp(_images(self), count_include_pad=True, **window)), want.shape)
+    return made(b.MultiplyOp(mean, scalar(mean, math.prod(window["pool_size"]) / divisor_override)))
 
 
 @RULES.of("aten._adaptive_avg_pool2d.default")

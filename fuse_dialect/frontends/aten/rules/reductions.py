@@ -265,6 +265,12 @@ def median(want: Want, self: SSAValue, dim: int, keepdim: bool = False) -> list[
     return [made(b.WhereOp(has_nan, one, other)) for one, other in zip(first, middle, strict=True)]
 
 
+@RULES.of("aten.median.default")
+def median_of_all(want: Want, self: SSAValue) -> SSAValue:
+    """The lower of the middle elements of all, or nan."""
+    return median(want, reshape(self, [math.prod(shape(self))]), 0)[0]
+
+
 def _at_rank(ordered: SSAValue, rank: int, axis: int, keepdim: bool) -> SSAValue:
     """Of elements in order along an axis that at one place."""
     sizes = list(shape(ordered))

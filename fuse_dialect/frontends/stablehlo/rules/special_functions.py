@@ -74,11 +74,11 @@ def atan2(y: SSAValue, x: SSAValue) -> SSAValue:
     near_x = result(b.WhereOp(both_infinite, result(e.SignOp(x)), x))
     angle = result(t.AtanOp(result(b.DivideOp(near_y, near_x))))
     angle = result(b.WhereOp(both_zero, y, angle))
-    half_turn = result(b.WhereOp(_is_negative(y), result(e.NegativeOp(pi)), pi))
-    return result(b.WhereOp(_is_negative(x), result(b.AddOp(angle, half_turn)), angle))
+    half_turn = result(b.WhereOp(is_negative(y), result(e.NegativeOp(pi)), pi))
+    return result(b.WhereOp(is_negative(x), result(b.AddOp(angle, half_turn)), angle))
 
 
-def _is_negative(x: SSAValue) -> SSAValue:
+def is_negative(x: SSAValue) -> SSAValue:
     """Whether the sign is set, also that of a zero: its reciprocal is an infinity of the same sign."""
     zero = scalar(x, 0)
     below = result(c.LessOp(x, zero))

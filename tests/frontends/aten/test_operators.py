@@ -70,6 +70,12 @@ def test_functions_of_many_steps(name: str, dtype: Any) -> None:
     check(f"{name}.default", [x], [], [expected], rtol=30 * float(np.finfo(dtype).eps))
 
 
+def test_the_logarithm_of_one_more() -> None:
+    x = np.array([math.inf, -math.inf, math.nan, -1, -2, -0.0, 0, 1e-8, 1, 1e30], np.float32)
+    with np.errstate(all="ignore"):
+        check("log1p.default", [x], [], [np.log1p(x)], rtol=2e-7)
+
+
 def test_inverses_of_erf() -> None:
     x = np.linspace(-0.9, 0.9, 24).reshape(4, 6)
     check("erfinv.default", [np.vectorize(math.erf)(x)], [], [x], rtol=1e-12)

@@ -178,13 +178,14 @@ def log10(want: Want, self: SSAValue) -> SSAValue:
 
 @RULES.of("aten.log1p.default")
 def log1p(want: Want, self: SSAValue) -> SSAValue:
-    """`log(u) * x / (u - 1)` with u = 1 + x, and x where u is 1 (W. Kahan)."""
+    """`log(u) * x / (u - 1)` with u = 1 + x, x where u is 1, and `log(u)` where it is infinite (W. Kahan)."""
     x = as_type(self, want.dtype)
     one = scalar(x, 1)
     u = made(b.AddOp(x, one))
-    scaled = made(b.MultiplyOp(made(e.LogOp(u)), made(b.DivideOp(x, made(b.SubtractOp(u, one))))))
+    logarithm = made(e.LogOp(u))
+    scaled = made(b.MultiplyOp(logarithm, made(b.DivideOp(x, made(b.SubtractOp(u, one))))))
     exact = made(c.LogicalOrOp(made(c.EqualOp(u, one)), made(e.IsinfOp(u))))
-    plain = made(b.WhereOp(made(e.IsinfOp(u)), u, x))
+    plain = made(b.WhereOp(made(e.IsinfOp(u)), logarithm, x))
     return made(b.WhereOp(exact, plain, scaled))
 
 
@@ -368,7 +369,7 @@ def floor_divide(want: Want, self: Any, other: Any) -> SSAValue:
 
     Narrow floats are rounded once, behind it.
 
-    Source: c10/util/generic_math.h (`div_floor_floating`).
+    Source: c10/util/generic_math.h, div_floor_floating.
     """
     if want.dtype.kind in "biu":
         return made(b.FloorDivideOp(as_type(self, want.dtype), as_type(other, want.dtype)))

@@ -12,7 +12,18 @@ from fuse_dialect.loops.functions import ScalarFunction, scalar_function
 from fuse_dialect.loops.grouping import cut_in_nests, cut_in_phases, is_order, parallel_sizes, reads_of
 from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.places import Place, guard_axes, index_place, place_of
-from fuse_dialect.loops.program import Apply, Buffer, Inside, LoopProgram, Position, Role, Stage
+from fuse_dialect.loops.program import (
+    Apply,
+    Body,
+    Buffer,
+    Extent,
+    Inside,
+    Literal,
+    LoopProgram,
+    Position,
+    Role,
+    Stage,
+)
 from fuse_dialect.loops.schedule import Direction, LoopAxis, Nest, Phase, Schedule
 from fuse_dialect.machines.machine import Machine
 
@@ -390,10 +401,25 @@ def _functions(stages: Sequence[Stage]) -> list[tuple[ScalarFunction, str]]:
 
 def _lanes(stages: Sequence[Stage], machine: Machine) -> int:
     """Elements of the widest type that a vector holds."""
-    body = [inner for stage in stages for inner in (*stage.body, *stage.finish)]
-    elements = [inner.element for inner in body if not isinstance(inner, Inside)]
+    elements = [each for stage in stages for each in (*_elements(stage.body, 0), *_elements(stage.finish, 1))]
     widest = max((register_bytes(element) for element in elements), default=4)
     return machine.lanes(widest)
+
+
+def _elements(body: Body, first: int) -> list[str]:
+    """The types of what is computed at each point: not of sizes and numbers alone, which are no vectors."""
+    alike, found = set[int](), list[str]()
+    for place, each in enumerate(body, first):
+        match each:
+            case Literal() | Extent():
+                alike.add(place)
+            case Apply(operands=operands) if alike.issuperset(operands):
+                alike.add(place)
+            case Inside():
+                pass
+            case _:
+                found.append(each.element)
+    return found or [each.element for each in body if not isinstance(each, Inside)]
 
 
 def _merged(axes: Sequence[int], stages: Sequence[Stage], buffers: dict[str, Buffer]) -> tuple[LoopAxis, ...]:

@@ -92,13 +92,19 @@ def test_a_number_that_others_read_is_none_of_the_buffers_that_change() -> None:
             "%y = fuse.transpose %p, permutation = [0, 1, 3, 2] : (tensor<1x5x6x8xf32>) -> tensor<1x5x8x6xf32>",
             "%y", "", "1x5x8x6xf32",
         ),
+        (  # channels run backwards
+            """%q = fuse.reverse %x, axes = [3] : tensor<1x3x4x8xf32>
+               %r = fuse.pad %q, %z, low = [0, 1, 1, 0], high = [0, 1, 1, 0]
+                 : (tensor<1x3x4x8xf32>, tensor<f32>) -> tensor<1x5x6x8xf32>""",
+            "%r", "", "1x5x6x8xf32",
+        ),
         (  # channels are guarded as well
             """%q = fuse.pad %p, %z, low = [0, 0, 0, 1], high = [0, 0, 0, 0]
                  : (tensor<1x5x6x8xf32>, tensor<f32>) -> tensor<1x5x6x9xf32>""",
             "%q", "", "1x5x6x9xf32",
         ),
     ],
-    ids=["value", "order", "guard"],
+    ids=["value", "order", "direction", "guard"],
 )  # fmt: skip
 def test_what_asks_for_an_axis_keeps_it(more: str, result: str, arguments: str, shape: str) -> None:
     program = program_of(function_named(fd.parse(padded(more, result, arguments, shape)), "main"))

@@ -208,6 +208,7 @@ MUTANTS: Mapping[str, str] = {
         _stays_in_registers drop-term 0 3 false 2; place_locals negate 2
     """,
     "fuse_dialect.loops.matrix_schedule": "Matrices.walk branch 5",
+    "fuse_dialect.loops.collapsing": "_Pair.place drop-term 1; _collapsed drop-term 0; _guards operator 0",
     "fuse_dialect.loops.meanings": "<module> argument 37 other-word 8; _signed operand 0",
     "fuse_dialect.loops.packed_dots": "_by_units false 2 3; _by_units.at operator 1",
     "fuse_dialect.loops.packing": "Packing.panels operand 0; _points_of swap 5; packing_of operand 0",

@@ -43,6 +43,7 @@ from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.fuse_values import NoFuseFormError
 from fuse_dialect.frontends.stablehlo.one_device import drop_shardings
+from fuse_dialect.frontends.stablehlo.rules.batch_norms import BATCH_NORMS
 from fuse_dialect.frontends.stablehlo.rules.building import Rule
 from fuse_dialect.frontends.stablehlo.rules.chlo_scan import convert_chlo_scan
 from fuse_dialect.frontends.stablehlo.rules.complex_functions import COMPLEX
@@ -101,6 +102,7 @@ RULES: Mapping[str, Rule] = {
     **REDUCTIONS,
     **POOL_GRADIENTS,
     **CONTRACTIONS,
+    **BATCH_NORMS,
     **INDEXING,
     **INDEX_SELECT,
     **IMPLICIT_BROADCASTS,

@@ -165,3 +165,30 @@ def test_sizes_that_no_index_can_be(type_: str, dtype: type[np.generic]) -> None
         np.testing.assert_array_equal(part, x[99:299])
         np.testing.assert_array_equal(np.flatnonzero(updated == -1), np.arange(99, 299))
         np.testing.assert_array_equal(selected, [5, 120])
+
+
+_BITS = """
+func.func @main(%x: tensor<5x7xi32>) -> tensor<5x4xi32> {{
+  %i = stablehlo.constant dense<{1}> : tensor<i32>
+  %0 = "stablehlo.reduce_window"(%x, %i) <{{
+    window_dimensions = array<i64: 2, 3>, window_strides = array<i64: 1, 2>,
+    padding = dense<[[1, 0], [1, 1]]> : tensor<2x2xi64>
+  }}> ({{
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %s = stablehlo.{0} %a, %b : tensor<i32>
+    stablehlo.return %s : tensor<i32>
+  }}) : (tensor<5x7xi32>, tensor<i32>) -> tensor<5x4xi32>
+  return %0 : tensor<5x4xi32>
+}}"""
+
+
+@pytest.mark.parametrize(("name", "start"), [("and", -1), ("or", 0), ("xor", 0), ("and", 6), ("or", 1), ("xor", 5)])
+def test_bits_of_windows(name: str, start: int) -> None:
+    x = np.random.default_rng(0).integers(-(1 << 31), (1 << 31) - 1, (5, 7), np.int32)
+    wide = np.pad(x, [(1, 0), (1, 1)], constant_values=start)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (2, 3))[:, ::2].reshape(5, 4, 6)
+    combine = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[name]
+    expected = combine(combine.reduce(windows, -1), np.int32(start))
+    module = fd.parse(_BITS.format(name, start))
+    for (found,) in (fd.run(module, x), fd.compile(module, cache=False)(x)):
+        np.testing.assert_array_equal(found, expected)

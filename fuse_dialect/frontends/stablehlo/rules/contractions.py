@@ -1,16 +1,14 @@
 """Products and convolutions: axes are turned until a `fuse` op takes them."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, i1, i32
+from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.convolution import Conv1dOp, Conv2dOp, Conv3dOp
 from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, MatmulOp
-from fuse_dialect.dialect.ops.normalization import BatchNormOp
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
@@ -149,13 +147,7 @@ def _batch_groups_as_channels(x: SSAValue, groups: int) -> SSAValue:
     return reshape(turned, [batch // groups, groups * channels, *spatial])
 
 
-def _batch_norm_inference(op: Operation) -> Sequence[SSAValue]:
-    epsilon = cast("FloatAttr[AnyFloat]", op.properties["epsilon"]).value.data
-    return [result(BatchNormOp(*op.operands, axis=number(op, "feature_index"), epsilon=epsilon))]
-
-
 CONTRACTIONS: Mapping[str, Rule] = {
-    "stablehlo.batch_norm_inference": _batch_norm_inference,
     "stablehlo.convolution": _convolution,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,

@@ -48,6 +48,8 @@ _REDUCTIONS: Mapping[str, tuple[type[FuseOp], type[FuseOp]]] = {
 
 
 _BITWISE: Mapping[str, type[FuseOp]] = {"and": c.BitwiseAndOp, "or": c.BitwiseOrOp, "xor": c.BitwiseXorOp}
+_BITS: Mapping[str, type[FuseOp]] = {f"bits {name}": op for name, op in _BITWISE.items()}
+"""The same under names that say of integers what they are."""
 
 
 def neutral(name: str, kind: "np.dtype[np.generic]") -> float:
@@ -237,8 +239,15 @@ def _combining(name: str) -> Callable[[SSAValue, SSAValue], SSAValue]:
     """What combines two elements."""
     if name == "logaddexp":
         return logaddexp
-    op = _REDUCTIONS[name][1]
+    op = _BITS[name] if name in _BITS else _REDUCTIONS[name][1]
     return lambda one, other: result(op(one, other))
+
+
+def _window_combiner(op: Operation) -> str:
+    """The name of what combines two elements of a window: in `_REDUCTIONS`, in `_BITS`, or `logaddexp`."""
+    if dtype(op.operands[0]).kind in "iu" and combined_by(op) in _BITWISE:
+        return f"bits {combined_by(op)}"
+    return "logaddexp" if fingerprint(op.regions[0].blocks[0]) == _LOGADDEXP else _combiner(op)
 
 
 def _reduce_window(op: Operation) -> Sequence[SSAValue]:
@@ -252,8 +261,8 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
     dilations = ints(op, "window_dilations", ones)
     base = ints(op, "base_dilations", ones)
     around = padding(op, len(sizes))
-    name = "logaddexp" if fingerprint(op.regions[0].blocks[0]) == _LOGADDEXP else _combiner(op)
-    combine, is_neutral = _combining(name), _starts_neutral(init, name)
+    name = _window_combiner(op)
+    combine, is_neutral = _combining(name), name not in _BITS and _starts_neutral(init, name)
     is_plain = list(strides) == list(dilations) == list(base) == ones
     wide = [axis for axis, size in enumerate(window) if size > 1]
     if name == "add" and is_neutral and is_plain and len(wide) == 1 and window[wide[0]] == sizes[wide[0]]:

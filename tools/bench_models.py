@@ -94,8 +94,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="turns of either engine (default: 5)")
     parser.add_argument("--seconds", type=int, default=120, help="longest time for a model (default: 120)")
     parser.add_argument("--gigabytes", type=int, default=8, help="most memory for a model (default: 8)")
-    for peer, package in PACKAGES.items():
-        parser.add_argument(f"--{peer}", action="store_true", help=f"measure it, too (pip install {package})")
+    parser.add_argument("--openvino", action="store_true", help="measure OpenVINO, too (pip install openvino)")
+    parser.add_argument("--inductor", action="store_true", help="measure torch.compile, too (pip install torch)")
     parser.add_argument("--json", type=Path, help="keep the numbers in a file, and go on from what it has")
     parser.add_argument("--markdown", type=Path, help="write the table to a file")
     parser.add_argument("--svg", type=Path, help="write a chart to a file")

@@ -168,7 +168,7 @@ def _joined(code: NestCode, number: int, place: int, inner: Apply) -> list[Value
 
 
 def _chosen(code: NestCode, number: int, inner: Apply) -> Value | None:
-    """Joined bytes or one byte for all of them, by one condition (7 of `loops/byte_rounding`)."""
+    """Joined bytes or one byte for all of them, by one condition (7 of `loops/byte_rounding.py`)."""
     f, (condition, bytes, other) = code.row.frame.f, [(number, place) for place in inner.operands]
     all = code.joined.get(bytes)
     # Vectors along the vector axis have one condition if it is no vector itself: guards are known in a segment.

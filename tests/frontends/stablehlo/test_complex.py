@@ -67,6 +67,44 @@ def test_functions_are_those_of_numpy(name: str) -> None:
     np.testing.assert_allclose(found, FUNCTIONS[name](z), rtol=1e-12, atol=1e-24)
 
 
+INVERSES = {
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+}
+
+
+@pytest.mark.parametrize("name", INVERSES)
+def test_inverse_functions_are_those_of_numpy(name: str) -> None:
+    """On both sides of the cuts, on them, and near where they begin; large and small."""
+    line = np.array([-1e8, -3, -1.0001, -1, -0.5, -1e-9, 0, 1e-9, 0.5, 0.9999, 1, 2, 1e8])
+    z = np.concatenate([(line[:, None] + 1j * line[None, :]).reshape(-1), numbers(40)])
+    z = z[~np.isin(z, [1, -1, 1j, -1j] if "atan" in name else [])]
+    type = C.format(z.size)
+    text = (
+        f"func.func @main(%z: {type}) -> {type} {{\n  %0 = chlo.{name} %z : {type} -> {type}\n  return %0 : {type}\n}}"
+    )
+    found = of_pairs(run(text, z)[0])
+    np.testing.assert_allclose(found, INVERSES[name](z), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["stablehlo.sqrt", "chlo.acos", "chlo.acosh", "chlo.asin"])
+def test_a_cut_has_one_side(name: str) -> None:
+    """As by XLA: a negative zero is on the same side as zero."""
+    type = C.format(4)
+    types = f"{type} -> {type}" if name.startswith("chlo") else type
+    text = f"func.func @main(%z: {type}) -> {type} {{\n  %0 = {name} %z : {types}\n  return %0 : {type}\n}}"
+    pairs = np.array([[-3, -0.0], [-3, 0.0], [2, -0.0], [2, 0.0]])
+    (found,) = fd.run(fd.parse(text), pairs)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(np.abs(found[2]), np.abs(found[3]))
+    if name != "stablehlo.sqrt":
+        np.testing.assert_array_equal(found[2], found[3])
+
+
 def test_magnitudes_and_quotients_overflow_no_earlier_than_they_must() -> None:
     z = np.array([3e200 + 4e200j, 3e-200 + 4e-200j, 0, np.inf + 1j, 5, 1e308j])
     w = np.array([1e200 - 1e200j, 1e-200 + 2e-200j, 1, 1, 2j, 1e308])

@@ -15,6 +15,7 @@ from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.frontends.fuse_values import result, scalar
 from fuse_dialect.frontends.stablehlo.rules.arithmetic import difference, over, times, total, where
 from fuse_dialect.frontends.stablehlo.rules.building import Rule
+from fuse_dialect.frontends.stablehlo.rules.complex_inverses import inverse_functions
 from fuse_dialect.frontends.stablehlo.rules.complex_pairs import (
     PAIRS,
     Parts,
@@ -22,7 +23,12 @@ from fuse_dialect.frontends.stablehlo.rules.complex_pairs import (
     parts,
     product,
 )
-from fuse_dialect.frontends.stablehlo.rules.special_functions import atan2, exponential_minus_one, log_plus_one
+from fuse_dialect.frontends.stablehlo.rules.special_functions import (
+    atan2,
+    exponential_minus_one,
+    is_negative,
+    log_plus_one,
+)
 
 
 def _of(function: Callable[..., Parts]) -> Rule:
@@ -103,7 +109,17 @@ def _logarithm_of_one_plus(z: Parts) -> Parts:
 
 
 def _square_root(z: Parts) -> Parts:
-    """The root with a real part that is not negative: one part of a sum without cancellation, the other by it."""
+    """The root with a real part that is not negative, as XLA has it: a negative zero is none."""
+    return _root(z, result(c.LessOp(z[1], scalar(z[1], 0))))
+
+
+def _signed_root(z: Parts) -> Parts:
+    """The same where the imaginary part has the sign of that of the square, also of a zero."""
+    return _root(z, is_negative(z[1]))
+
+
+def _root(z: Parts, is_below: SSAValue) -> Parts:
+    """One part of a sum without cancellation, the other by it."""
     x, y = z
     size = times(total(magnitude(z), result(e.AbsOp(x))), scalar(x, 0.5))
     root = result(e.SqrtOp(size))
@@ -111,7 +127,7 @@ def _square_root(z: Parts) -> Parts:
     other = where(_is(root, 0), scalar(root, 0), other)
     is_right = result(c.GreaterEqualOp(x, scalar(x, 0)))
     upper = where(is_right, other, root)
-    imaginary = where(result(c.LessOp(y, scalar(y, 0))), _minus(upper), upper)
+    imaginary = where(is_below, _minus(upper), upper)
     return where(is_right, root, other), imaginary
 
 
@@ -205,6 +221,7 @@ FUNCTIONS: Mapping[str, Callable[..., Parts]] = {
     "chlo.sinh": _hyperbolic_sine,
     "chlo.square": _square,
     "chlo.tan": _tangent,
+    **inverse_functions(_signed_root),
 }
 """Functions of complex numbers, by the name of the op: parts in, parts out."""
 

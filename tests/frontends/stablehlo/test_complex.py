@@ -234,7 +234,7 @@ def test_transforms_of_an_axis_that_is_folded(rows: int, columns: int) -> None:
         (f"stablehlo.compare LT, %z, %z : ({C.format(4)}, {C.format(4)}) -> tensor<4xi1>", "an order of complex"),
         (f"stablehlo.cbrt %z : {C.format(4)}", "complex"),
         (
-            f"stablehlo.reduce(%z init: %n) applies stablehlo.multiply across dimensions = [0] "
+            f"stablehlo.reduce(%z init: %n) applies stablehlo.subtract across dimensions = [0] "
             f": ({C.format(4)}, tensor<complex<f64>>) -> tensor<complex<f64>>",
             "not added up",
         ),
@@ -251,3 +251,54 @@ def test_complex_numbers_pass_through_a_function_without_an_op() -> None:
     z = numbers(3)
     (found,) = run(f"func.func @main(%z: {C.format(3)}) -> {C.format(3)} {{\n  return %z : {C.format(3)}\n}}", z)
     np.testing.assert_array_equal(of_pairs(found), z)
+
+
+SORT = """
+func.func @main(%z: tensor<3x7xcomplex<f64>>, %n: tensor<3x7xi32>) -> (tensor<3x7xcomplex<f64>>, tensor<3x7xi32>) {
+  %0:2 = "stablehlo.sort"(%z, %n) <{dimension = 1 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<complex<f64>>, %b: tensor<complex<f64>>, %i: tensor<i32>, %j: tensor<i32>):
+    %1 = stablehlo.real %a : (tensor<complex<f64>>) -> tensor<f64>
+    %2 = stablehlo.imag %a : (tensor<complex<f64>>) -> tensor<f64>
+    %3 = stablehlo.real %b : (tensor<complex<f64>>) -> tensor<f64>
+    %4 = stablehlo.imag %b : (tensor<complex<f64>>) -> tensor<f64>
+    %5 = stablehlo.compare LT, %2, %4, TOTALORDER : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    %6 = stablehlo.compare LT, %1, %3, TOTALORDER : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    %7 = stablehlo.compare EQ, %1, %3, TOTALORDER : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    %8 = stablehlo.and %7, %5 : tensor<i1>
+    %9 = stablehlo.or %6, %8 : tensor<i1>
+    stablehlo.return %9 : tensor<i1>
+  }) : (tensor<3x7xcomplex<f64>>, tensor<3x7xi32>) -> (tensor<3x7xcomplex<f64>>, tensor<3x7xi32>)
+  return %0#0, %0#1 : tensor<3x7xcomplex<f64>>, tensor<3x7xi32>
+}"""
+
+
+def test_numbers_are_sorted_by_their_parts() -> None:
+    random = np.random.default_rng(0)
+    z = random.integers(1, 4, (3, 7)) + 1j * random.integers(1, 4, (3, 7))
+    places = np.broadcast_to(np.arange(7, dtype=np.int32), (3, 7))
+    ordered, found = run(SORT, z, places)
+    np.testing.assert_array_equal(of_pairs(ordered), np.sort(z, axis=1))
+    np.testing.assert_array_equal(found, np.argsort(z, axis=1, kind="stable"))
+
+
+def test_an_order_of_whole_numbers_is_none() -> None:
+    whole = "stablehlo.compare EQ, %a, %b : (tensor<complex<f64>>, tensor<complex<f64>>) -> tensor<i1>"
+    compared = "stablehlo.compare LT, %2, %4, TOTALORDER : (tensor<f64>, tensor<f64>) -> tensor<i1>"
+    module = fd.parse(SORT.replace(compared, whole))
+    with pytest.raises(OpError, match="an order of complex numbers"):
+        ConvertStableHLOToFusePass(strict=True).apply(Context(), module)
+
+
+@pytest.mark.parametrize("start", [(1.0, 0.0), (0.5, -2.0)])
+@pytest.mark.parametrize("sizes", [(3, 1, 2), (4, 5, 3), (2, 0, 8)])
+def test_products_of_many(sizes: tuple[int, ...], start: tuple[float, float]) -> None:
+    z, kept = numbers(*sizes), f"tensor<{sizes[2]}xcomplex<f64>>"
+    type = C.format("x".join(map(str, sizes)))
+    text = f"""func.func @main(%z: {type}) -> {kept} {{
+      %i = stablehlo.constant dense<({start[0]}, {start[1]})> : tensor<complex<f64>>
+      %0 = stablehlo.reduce(%z init: %i) applies stablehlo.multiply across dimensions = [0, 1]
+        : ({type}, tensor<complex<f64>>) -> {kept}
+      return %0 : {kept}
+    }}"""
+    (found,) = run(text, z)
+    np.testing.assert_allclose(of_pairs(found), z.prod((0, 1)) * complex(*start), rtol=1e-12)

@@ -16,6 +16,7 @@ from fuse_dialect.frontends.fuse_values import result, scalar
 from fuse_dialect.frontends.stablehlo.rules.arithmetic import difference, over, times, total, where
 from fuse_dialect.frontends.stablehlo.rules.building import Rule
 from fuse_dialect.frontends.stablehlo.rules.complex_inverses import inverse_functions
+from fuse_dialect.frontends.stablehlo.rules.complex_orders import COMPLEX_ORDERS
 from fuse_dialect.frontends.stablehlo.rules.complex_pairs import (
     PAIRS,
     Parts,
@@ -227,6 +228,7 @@ FUNCTIONS: Mapping[str, Callable[..., Parts]] = {
 
 COMPLEX: Mapping[str, Rule] = {
     **PAIRS,
+    **COMPLEX_ORDERS,
     "stablehlo.abs": _abs,
     **{name: _of(function) for name, function in FUNCTIONS.items()},
 }

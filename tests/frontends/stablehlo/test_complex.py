@@ -234,7 +234,7 @@ def test_transforms_of_an_axis_that_is_folded(rows: int, columns: int) -> None:
         (f"stablehlo.compare LT, %z, %z : ({C.format(4)}, {C.format(4)}) -> tensor<4xi1>", "an order of complex"),
         (f"stablehlo.cbrt %z : {C.format(4)}", "complex"),
         (
-            f"stablehlo.reduce(%z init: %n) applies stablehlo.subtract across dimensions = [0] "
+            f"stablehlo.reduce(%z init: %n) applies stablehlo.maximum across dimensions = [0] "
             f": ({C.format(4)}, tensor<complex<f64>>) -> tensor<complex<f64>>",
             "not added up",
         ),

@@ -226,6 +226,29 @@ def test_duplicate_names_are_diagnosed(kind):
     assert f"twice, the second time as {kind}" in _error(model).message
 
 
+@pytest.mark.parametrize("place", ["an initializer", "a constant", "a constant in a branch"])
+def test_sparse_tensors_are_refused_by_name(place):
+    values = helper.make_tensor("w", TensorProto.FLOAT, [1], [3.0])
+    indices = helper.make_tensor("places", TensorProto.INT64, [1], [1])
+    sparse = helper.make_sparse_tensor(values, indices, [4])
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])]
+    add = helper.make_node("Add", ["x", "w"], ["y"])
+    constant = helper.make_node("Constant", [], ["w"], sparse_value=sparse)
+    if place == "an initializer":
+        graph = helper.make_graph([add], "g", inputs, outputs, sparse_initializer=[sparse])
+    elif place == "a constant":
+        graph = helper.make_graph([constant, add], "g", inputs, outputs)
+    else:
+        branch = helper.make_graph([constant, add], "b", [], outputs)
+        node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+        condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+        graph = helper.make_graph([node], "g", [*inputs, condition], outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    named = "the initializer 'w'" if place == "an initializer" else "the attribute 'sparse_value' of 'Constant'"
+    assert _error(model).message == f"{named} is sparse; only dense tensors are read"
+
+
 def test_inputs_that_are_no_dense_tensors_of_numbers_are_refused():
     sequence = helper.make_tensor_sequence_value_info("x", _FLOAT, [2])
     node = helper.make_node("Identity", ["x"], ["y"])

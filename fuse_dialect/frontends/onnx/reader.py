@@ -191,6 +191,7 @@ def _prepare(model: Model, folder: Path | None, own_bytes: memoryview | None, bu
         model = ir_model(inline_functions(ir.to_proto(model), budget))
     if isinstance(model, onnx.ModelProto):
         _check_names(model.graph)
+        _check_dense(model.graph)
         model = ir_model(
             expand_operators(inline_functions(_without_dictionaries(model), budget), is_known_operator, budget)
         )
@@ -275,6 +276,21 @@ def _check_names(graph: onnx.GraphProto) -> None:
             if name in seen:
                 raise FuseError(f"the graph defines the value '{name}' twice, the second time as {kind}")
             seen.add(name)
+
+
+def _check_dense(graph: onnx.GraphProto) -> None:
+    """Reject tensors of which only some elements are stored, in the graph and those that its nodes hold."""
+    pending = [graph]
+    while pending:
+        graph = pending.pop()
+        sparse = [f"the initializer '{tensor.values.name}'" for tensor in graph.sparse_initializer]
+        for node in graph.node:
+            for attribute in node.attribute:
+                pending += [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs
+                if attribute.HasField("sparse_tensor") or attribute.sparse_tensors:
+                    sparse.append(f"the attribute '{attribute.name}' of '{node.op_type}'")
+        if sparse:
+            raise FuseError(f"{sparse[0]} is sparse; only dense tensors are read", hint="store all of its elements")
 
 
 def _words(graph: onnx.GraphProto) -> Iterator[object]:

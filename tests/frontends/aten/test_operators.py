@@ -88,10 +88,17 @@ def test_greatest_elements_of_windows_side_by_side() -> None:
     check("adaptive_max_pool2d.default", [IMAGES], [[2, 3]], [windows.max(-1), rows * 6 + columns])
 
 
-def test_windows_of_several_sizes_are_refused() -> None:
-    result = TensorMeta((1, 2, 3, 3), np.dtype(np.float32))
-    call = Call("y", "aten.adaptive_max_pool2d.default", (Ref("x"), [3, 3]), {}, (result, result))
-    assert why_not(call, {Ref("x"): meta(IMAGES)}) == "windows of several sizes"
+@pytest.mark.parametrize("counts", [(3, 4), (1, 5), (5, 7)])
+def test_greatest_elements_of_windows_of_several_sizes(counts: tuple[int, int]) -> None:
+    plane, places = IMAGES.reshape(2, 24), np.zeros((1, 2, *counts), np.int64)
+    grid = np.arange(24).reshape(4, 6)
+    for row, column in np.ndindex(*counts):
+        rows = slice(row * 4 // counts[0], math.ceil((row + 1) * 4 / counts[0]))
+        columns = slice(column * 6 // counts[1], math.ceil((column + 1) * 6 / counts[1]))
+        window = grid[rows, columns].reshape(-1)
+        places[0, :, row, column] = window[plane[:, window].argmax(1)]
+    greatest = np.take_along_axis(plane, places.reshape(2, -1), 1).reshape(places.shape)
+    check("adaptive_max_pool2d.default", [IMAGES], [list(counts)], [greatest, places])
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0, math.inf])

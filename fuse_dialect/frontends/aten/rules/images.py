@@ -4,19 +4,26 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import pooling as p
+from fuse_dialect.dialect.ops.elementwise import IsnanOp
+from fuse_dialect.dialect.ops.indexing import GatherOp, TakeOp
 from fuse_dialect.dialect.ops.opaque import ScatterNdOp
+from fuse_dialect.dialect.ops.reduction import ArgmaxOp, MaxOp
 from fuse_dialect.dialect.ops.resizing import Resize2dOp
 from fuse_dialect.dialect.ops.sampling import GridSampleOp
+from fuse_dialect.frontends.aten.graph import Array
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, made
 from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
     broadcast,
     counting,
+    dtype,
+    integers,
     reshape,
     scalar,
     shape,
@@ -63,15 +70,35 @@ def max_pool(
 
 @RULES.of("aten.adaptive_max_pool2d.default")
 def adaptive_max_pool(want: Want, self: SSAValue, output_size: Sequence[int]) -> list[SSAValue]:
-    """`max_pool2d` with windows side by side.
-
-    Raises:
-        NoFuseFormError: Windows differ in size, or overlap.
-    """
+    """`max_pool2d` with windows side by side; else the greatest of what is gathered for each window."""
     sizes, wanted = shape(self)[-2:], want.shape[-2:]
     if any(size % count for size, count in zip(sizes, wanted, strict=True)):
-        raise NoFuseFormError("windows of several sizes")
+        return _greatest_of_each(want, _images(self))
     return max_pool(want, self, [size // count for size, count in zip(sizes, wanted, strict=True)])
+
+
+def _greatest_of_each(want: Want, x: SSAValue) -> list[SSAValue]:
+    """The greatest elements of windows that differ in size or overlap, and their places; short ones repeat the last."""
+    height, width = shape(x)[2:]
+    rows, columns = (_adaptive_windows(*each) for each in zip((height, width), want.shape[-2:], strict=True))
+    places = rows[:, None, :, None] * width + columns[None, :, None, :]
+    count = rows.shape[1] * columns.shape[1]
+    flat = reshape(x, [*shape(x)[:2], height * width])
+    parts = made(TakeOp(flat, integers(places.reshape(*want.shape[-2:], count)), axis=2))
+    is_nan = made(IsnanOp(parts)) if dtype(x).kind not in "biu" else None
+    key = parts if is_nan is None else made(b.WhereOp(is_nan, scalar(parts, math.inf), parts))
+    first = made(ArgmaxOp(key, axes=[4], keepdims=True))
+    table = broadcast(integers(places.reshape(*want.shape[-2:], count)), shape(parts))
+    found = made(GatherOp(table, first, axis=4))
+    return [reshape(made(MaxOp(parts, axes=[4])), want.shape), reshape(found, want.shape)]
+
+
+def _adaptive_windows(size: int, count: int) -> Array:
+    """For each window along an axis the places in it."""
+    begins = [place * size // count for place in range(count)]
+    ends = [-((place + 1) * -size // count) for place in range(count)]
+    longest = max(end - begin for begin, end in zip(begins, ends, strict=True))
+    return np.minimum(np.array(begins)[:, None] + np.arange(longest), np.array(ends)[:, None] - 1)
 
 
 @RULES.of("aten.max_pool2d_with_indices_backward.default")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fuse_dialect.api import compile as compile_module
-from fuse_dialect.api import parse, run
+from fuse_dialect.api import parse, read, run, write
 from fuse_dialect.dialect.constants import constant_array, constant_attribute
 from fuse_dialect.dialect.types import element_dtype, element_type_of
 from fuse_dialect.loops.program import Refusal
@@ -108,3 +108,26 @@ def test_loops_are_refused_with_the_type(name):
     refusal = lower(function)
     assert isinstance(refusal, Refusal)
     assert f"elements of type {NAMES[name]}, which no loops compute with" in refusal.reason
+
+
+@pytest.mark.parametrize("name", ["int4", "uint4"])
+def test_onnx_keeps_the_lowest_bits_and_is_written_what_saturates(name, tmp_path):
+    parser = pytest.importorskip("onnx.parser")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx_ir")
+    kind = {"int4": 22, "uint4": 21}[name]
+    body = f"n = Cast<to={kind}>(x) y = Cast<to=1>(n)"
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g (float[5] x) => (float[5] y) {{ {body} }}')
+    from fuse_dialect.frontends.onnx.reader import import_model
+
+    x = np.array([-9.5, 17.9, 3.5, 100, -1], np.float32)
+    (result,) = run(import_model(model), x)
+    np.testing.assert_array_equal(result, x.astype(np.int64).astype(getattr(ml_dtypes, name)).astype(np.float32))
+    lines = [line.replace("%r", "%n") for line in CAST.splitlines() if "reshape" not in line]
+    module = parse("\n".join(lines).format(NAMES[name]).replace("?", "5"))
+    path = tmp_path / "cast.onnx"
+    write(module, path)
+    (expected,) = run(module, x)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(None, {session.get_inputs()[0].name: x})[0], expected)
+    np.testing.assert_array_equal(run(read(path), x)[0], expected)

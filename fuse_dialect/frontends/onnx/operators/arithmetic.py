@@ -125,6 +125,10 @@ def import_bitwise_not(node: OnnxNode) -> Value:
     return node.emit(BitwiseXorOp, x, node.scalar(ones, x))
 
 
+_FEW_BITS = ("int4", "uint4", "int2", "uint2")
+"""Integers of less than a byte, by their names in `ml_dtypes`."""
+
+
 @OPERATORS.operator("Cast")
 def import_cast(node: OnnxNode) -> Value:
     """`cast`."""
@@ -148,7 +152,11 @@ def _converted(node: OnnxNode, dtype: "np.dtype[np.generic]") -> Value:
     """The first operand in another type, as the attributes of Cast say."""
     if dtype.name == "float8_e8m0fnu" and node.string("round_mode", "up") != "nearest":
         raise UnsupportedFormError(f"rounding '{node.string('round_mode', 'up')}' to {dtype} is not supported")
-    return saturating_cast(node, node.operand(0), dtype, saturate=node.flag("saturate", True))
+    x = node.operand(0)
+    if dtype.name in _FEW_BITS and node.dtype(x).kind not in "biu" and node.dtype(x).name not in _FEW_BITS:
+        # As onnx's own cases have it: of what is out of range the lowest bits stay.
+        x = cast_to(node, x, np.dtype(np.int64))
+    return saturating_cast(node, x, dtype, saturate=node.flag("saturate", True))
 
 
 def saturating_cast(node: OnnxNode, x: Value, dtype: "np.dtype[np.generic]", *, saturate: bool = True) -> Value:

@@ -8,7 +8,7 @@ from onnx import helper
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import activation, broadcast, comparison, conversion, elementwise, quantization
-from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.dialect.types import DYNAMIC, is_float, tensor_type
 from fuse_dialect.targets.onnx.graph import GraphWriter, axis_of, dtype_of, prop, shape_of
 from fuse_dialect.targets.onnx.table import OpRows
 
@@ -103,10 +103,21 @@ def write_hard_sigmoid(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) 
     return graph.emit("HardSigmoid", *operands, alpha=prop(op, "alpha"), beta=prop(op, "beta"))
 
 
+_BOUNDS_OF_FEW_BITS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
+"""The least and the greatest integer of less than a byte."""
+
+
 @ROWS.row(conversion.CastOp)
 def write_cast(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """`Cast`, which does not saturate to a float of 8 bits here: that is an op of its own."""
-    dtype = dtype_of(op.results[0])
+    """`Cast`, which does not saturate to a float of 8 bits here: that is an op of its own.
+
+    To 2 or 4 bits ONNX keeps the lowest ones of a real number, and onnxruntime rounds it: it is clipped and made an
+    integer before.
+    """
+    dtype, x = dtype_of(op.results[0]), op.operands[0]
+    if (bounds := _BOUNDS_OF_FEW_BITS.get(dtype.name)) and is_float(tensor_type(x)):
+        inside = graph.emit("Clip", operands[0], *(graph.scalar(bound, x) for bound in bounds))
+        return graph.cast(graph.cast(inside, np.dtype(np.int32)), dtype)
     if dtype.name.startswith("float8"):
         return graph.emit("Cast", operands[0], to=helper.np_dtype_to_tensor_dtype(dtype), saturate=0)
     return graph.cast(operands[0], dtype)

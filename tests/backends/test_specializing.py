@@ -99,8 +99,10 @@ def test_a_program_that_leaves_more_to_numpy_is_not_used(monkeypatch: pytest.Mon
     assert program.specialize(x) is slow
 
 
-@pytest.mark.parametrize(("error", "heard"), [("cannot schedule new futures after interpreter shutdown", 0), ("x", 1)])
-def test_the_end_of_the_process_is_no_bug(error: str, heard: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "heard"), [("cannot schedule new futures after interpreter shutdown", False), ("x", True)]
+)
+def test_the_end_of_the_process_is_no_bug(error: str, heard: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     program = fd.compile(fd.parse(TEXT), cache=False)
 
     def ended(_: object) -> fd.Program:
@@ -114,7 +116,8 @@ def test_the_end_of_the_process_is_no_bug(error: str, heard: int, monkeypatch: p
         (thread,) = [each for each in threading.enumerate() if each.name == "fuse-specialize"] or [None]
         if thread is not None:
             thread.join(10)
-    assert ["a bug" in str(each.message) for each in found] == [True] * heard
+    # The sizes may have been asked for again before it was known that they are refused.
+    assert {"a bug" in str(each.message) for each in found} == ({True} if heard else set())
 
 
 def test_inputs_of_other_forms_are_taken_as_before() -> None:

@@ -364,8 +364,7 @@ def with_maps(stage: Stage, maps: Mapping[str, Stage]) -> Body | None:
     for each in stage.body:
         if isinstance(each, Read) and each.buffer in maps:
             writer = maps[each.buffer]
-            store = writer.store or tuple(loop(axis) for axis in range(len(writer.axes)))
-            stored = dict(zip(store, each.indices, strict=True))
+            stored = dict(zip(writer.stored, each.indices, strict=True))
             values = [stored.get(loop(axis)) for axis in range(len(writer.axes))]
             known = [value for value in values if isinstance(value, Index)]
             if each.guards or len(known) < len(values):

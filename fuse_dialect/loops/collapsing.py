@@ -62,16 +62,11 @@ def _may_collapse(stage: Stage) -> bool:
 
 def _pairs(stage: Stage) -> Iterator[tuple[int, int]]:
     """Axes that guards ask for, each with the one along which results lie side by side."""
-    guards = [guard for inner in stage.body if isinstance(inner, Read | Inside) for guard in inner.guards]
-    last = _stored(stage)[-1:]
+    guards = [guard for each in stage.body if isinstance(each, Read | Inside) for guard in each.guards]
+    guarded = {axis for guard in guards for axis in axes_of(guard.index) if isinstance(stage.axes[axis].size, int)}
     for inner, axis in enumerate(stage.axes):
-        if last == (loop(inner),) and isinstance(axis.size, int) and axis.size > 1:
-            outer = {axis for guard in guards for axis in axes_of(guard.index)}
-            yield from ((each, inner) for each in sorted(outer) if isinstance(stage.axes[each].size, int))
-
-
-def _stored(stage: Stage) -> tuple[Index, ...]:
-    return stage.store or tuple(map(loop, range(len(stage.axes))))
+        if stage.stored[-1:] == (loop(inner),) and isinstance(axis.size, int) and axis.size > 1:
+            yield from ((outer, inner) for outer in sorted(guarded))
 
 
 class _MisfitError(Exception):
@@ -122,14 +117,14 @@ def _collapsed(
     assert isinstance(size, int)
     assert isinstance(count, int)
     pair = _Pair(outer, inner, size)
-    accesses = [(read.buffer, read.indices) for read in reads_of(stage)] + [(stage.buffer, _stored(stage))]
+    accesses = [(read.buffer, read.indices) for read in reads_of(stage)] + [(stage.buffer, stage.stored)]
     try:
         places = {(name, pair.place(indices, buffers[name])) for name, indices in accesses}
         place_of = dict(places)
         is_own = all(users[name] == 1 for name, place in places if place is not None)
         if not is_own or len(place_of) < len(places):
             return None
-        store = _indices(_stored(stage), pair, place_of[stage.buffer])
+        store = _indices(stage.stored, pair, place_of[stage.buffer])
         changed = replace(
             stage,
             body=tuple(_instruction(each, pair, place_of) for each in stage.body),

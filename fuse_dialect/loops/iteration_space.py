@@ -20,8 +20,6 @@ def with_axes(stage: Stage, axes: Sequence[Axis], values: Sequence[Index]) -> St
         values: For each old axis its value by the new axes; all points of the old axes must be reached once.
     """
     sizes = [axis.size for axis in axes]
-    parallel = sum(not axis.is_reduced for axis in stage.axes)
-    store = stage.store or tuple(loop(axis) for axis in range(parallel))
     target = stage.scatter
     if target is not None:
         target = replace(target, indices=tuple(substituted(index, values, sizes) for index in target.indices))
@@ -30,7 +28,7 @@ def with_axes(stage: Stage, axes: Sequence[Axis], values: Sequence[Index]) -> St
         axes=tuple(axes),
         body=body_over(stage.body, values, sizes),
         finish=body_over(stage.finish, values, sizes),
-        store=tuple(substituted(index, values, sizes) for index in store),
+        store=tuple(substituted(index, values, sizes) for index in stage.stored),
         scatter=target,
     )
 

@@ -110,8 +110,7 @@ def _stage(stage: Stage) -> Iterator[str]:
         if stage.finish:
             yield f"    then, %0 being the {'value' if stage.is_scan else 'total'}"
             yield from (f"      {line}" for line in _body(stage.finish, names, 1))
-    store = stage.store or tuple(loop(axis) for axis in parallel)
-    stored = [index_text(index, names) for index in store]
+    stored = [index_text(index, names) for index in stage.stored]
     if stage.scatter is None:
         yield f"    store {stage.buffer}[{', '.join(stored)}]"
         return

@@ -34,6 +34,7 @@ from fuse_dialect.loops.indices import Loop as Loop
 from fuse_dialect.loops.indices import Quotient as Quotient
 from fuse_dialect.loops.indices import Remainder as Remainder
 from fuse_dialect.loops.indices import Size as Size
+from fuse_dialect.loops.indices import loop
 
 
 class Role(Enum):
@@ -220,6 +221,11 @@ class Stage:
     """
 
     scatter: Scatter | None = None
+
+    @property
+    def stored(self) -> tuple[Index, ...]:
+        """`store`, written out where it is empty."""
+        return self.store or tuple(loop(place) for place, axis in enumerate(self.axes) if not axis.is_reduced)
 
     @property
     def is_ordered(self) -> bool:

@@ -219,13 +219,12 @@ def _piece(stage: Stage, axis: int, start: int, size: int) -> Stage:
     axes = tuple(replace(own, size=size) if place == axis else own for place, own in enumerate(stage.axes))
     values = [loop(place) + (start if place == axis else 0) for place in range(len(axes))]
     sizes = tuple(own.size for own in axes)
-    store = stage.store or [loop(place) for place, own in enumerate(axes) if not own.is_reduced]
     return replace(
         stage,
         axes=axes,
         body=body_over(stage.body, values, sizes),
         finish=body_over(stage.finish, values, sizes),
-        store=tuple(substituted(index, values, ()) for index in store),
+        store=tuple(substituted(index, values, ()) for index in stage.stored),
     )
 
 

@@ -126,9 +126,10 @@ def _cell(code: NestCode, number: int, place: int, inner: Instruction) -> list[V
         return columns
     joins = copies == TOGETHER and joins_vectors(code.row.frame.machine, lanes)
     if joins and isinstance(inner, Apply) and place in joined_places(code.nest.stages[number].body, 0):
-        found = _joined(code, number, place, inner)
-        if found is not None:
-            return found
+        all = _joined(code, number, inner)
+        if all is not None:
+            code.joined[number, place] = all
+            return parted(code.row.frame.f, all, TOGETHER)
     writers = [partial(_instruction, code, number, inner, copy, lanes) for copy in range(copies)]
     return code.row.frame.f.interleaved(writers)
 
@@ -145,26 +146,19 @@ def _product(code: NestCode, number: int, place: int, inner: Instruction, copy: 
     return bounded_quotient(f, dividend, *(f.splat(each, lanes) for each in (divisor, reciprocal.value, bound)))
 
 
-def _joined(code: NestCode, number: int, place: int, inner: Apply) -> list[Value] | None:
+def _joined(code: NestCode, number: int, inner: Apply) -> Value | None:
     """Bytes that are rounded to, looked up or chosen for all vectors at once; `None` where each chooses by itself."""
-    f = code.row.frame.f
     if inner.function == "arith.select":
-        all = _chosen(code, number, inner)
-        if all is None:
-            return None
-        code.joined[number, place] = all
-        return parted(f, all, TOGETHER)
-    source = (number, inner.operands[0])
+        return _chosen(code, number, inner)
+    f, source = code.row.frame.f, (number, inner.operands[0])
     values = [copy_of(code, source, copy) for copy in range(TOGETHER)]
     match inner.parameter:
         case bytes() as table:
-            all = look_up(f, code.row.frame.machine, table, code.joined.get(source) or joined(f, values))
+            return look_up(f, code.row.frame.machine, table, code.joined.get(source) or joined(f, values))
         case int() | None as zero:
-            all = joined_bytes(f, values, zero)
+            return joined_bytes(f, values, zero)
         case _:
             raise AssertionError("bytes are rounded to, or looked up")
-    code.joined[number, place] = all
-    return parted(f, all, TOGETHER)
 
 
 def _chosen(code: NestCode, number: int, inner: Apply) -> Value | None:

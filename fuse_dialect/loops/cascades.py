@@ -35,7 +35,6 @@ from enum import Enum
 from fuse_dialect.counts import Size
 from fuse_dialect.loops.bodies import BodyBuilder, needed_of, with_maps
 from fuse_dialect.loops.contraction import slice_of
-from fuse_dialect.loops.functions import Variant
 from fuse_dialect.loops.program import Apply, Body, Combiner, Extent, Literal, Refusal, Stage
 from fuse_dialect.loops.splits import (
     ONE,
@@ -184,12 +183,9 @@ def _with_factors_behind(stage: Stage, totals: frozenset[str]) -> Stage:
     element = stage.reduction.start.element
     builder = BodyBuilder([axis.size for axis in stage.axes if not axis.is_reduced], first=1)
     total = 0
-    quotients = {each.parameter for each in stage.body if isinstance(each, Apply) and each.function == "arith.divf"}
-    rough = Variant.ROUGH if quotients == {Variant.ROUGH} else None
     for place, is_below in behind:
         value = builder.copy(slice_of(stage.body, place), [])
-        factor = Apply("arith.divf" if is_below else "arith.mulf", (total, value), element, rough if is_below else None)
-        total = builder.add(factor)
+        total = builder.add(Apply("arith.divf" if is_below else "arith.mulf", (total, value), element))
     if stage.finish:
         total = builder.copy(stage.finish, [total])
     body = _product_of(stage.body, [leaf for leaf in leaves if leaf not in behind], ())

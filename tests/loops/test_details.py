@@ -12,7 +12,7 @@ from fuse_dialect.loops.indices import Guard, Index, holds, loop, number, remain
 from fuse_dialect.loops.iteration_space import split_axes, without_single_points
 from fuse_dialect.loops.packing import Packing, Strided, packing_of
 from fuse_dialect.loops.places import flat_place, place_of
-from fuse_dialect.loops.program import Apply, Axis, Buffer, Inside, Literal, LoopProgram, Read, Role, Stage
+from fuse_dialect.loops.program import Apply, Axis, Buffer, Extent, Inside, Literal, LoopProgram, Read, Role, Stage
 from fuse_dialect.loops.scheduling import halves, has_rest, schedule
 from fuse_dialect.loops.windowing import Interval, windowing_of, with_packed_constants
 from fuse_dialect.machines.machine import Machine
@@ -118,6 +118,20 @@ def test_loops_merge_where_every_place_runs_on_and_no_guard_needs_them_apart() -
     assert _loops_of_a_map(whole, _read("row", loop(1))) == [6, 8]
     for guard in (Guard(loop(0), 5), Guard(loop(1), 5)):
         assert _loops_of_a_map(_read("x", loop(0), loop(1), guards=(guard,))) == [6, 8]
+
+
+def test_what_is_computed_of_sizes_alone_makes_no_vectors_shorter() -> None:
+    read = Read("x", (loop(0),), "f32")
+    is_empty = Extent("n", "i64"), Literal(0, "i64"), Apply("arith.cmpi", (1, 2), "i1", "eq")
+    body = read, *is_empty, Literal(1.0, "f32"), Apply("arith.select", (3, 4, 0), "f32")
+    widened = read, Apply("arith.fptosi", (0,), "i64"), Apply("arith.sitofp", (1,), "f32")
+    lanes: list[int] = []
+    for each in (body, widened):
+        buffers = Buffer("x", "f32", ("n",), Role.ARGUMENT), Buffer("y", "f32", ("n",), Role.RESULT)
+        program = LoopProgram("f", buffers, (Stage("f", "y", (Axis("n"),), each),))
+        (phase,) = schedule(program, Machine("avx2", 32, 16)).phases
+        lanes += [nest.lanes for nest in phase.nests]
+    assert lanes == [8, 4]
 
 
 def test_points_are_the_sums_of_taps_that_the_paper_has() -> None:

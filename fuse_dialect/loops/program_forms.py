@@ -1,7 +1,6 @@
 """The form of a loop program: what `forms` says of loops, read from the loops."""
 
 from collections.abc import Collection, Sequence
-from math import prod
 
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.loops.bodies import cost
@@ -11,10 +10,11 @@ from fuse_dialect.loops.contraction_schedule import has_few_rows
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.forms import ANCHORS, UNKNOWN_OPERATOR, Access, Form, Loops, OperatorForm, Order
 from fuse_dialect.loops.grouping import cut_in_phases, reads_of
-from fuse_dialect.loops.indices import Index, Loop, axes_of, linear, loop, simplified
+from fuse_dialect.loops.indices import Index, loop
 from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.one_pass import splits_before_product
 from fuse_dialect.loops.program import Apply, Buffer, Instruction, Literal, LoopProgram, Read, Role, Stage, Value
+from fuse_dialect.loops.read_orders import alone, indices_of_sizes, number_of, order_of
 from fuse_dialect.machines.machine import Machine
 
 
@@ -91,9 +91,9 @@ def _scales(stages: Sequence[Stage], buffers: dict[str, Buffer]) -> bool:
         return False
     match stages[0].body:
         case (Read(buffer), other, Apply("arith.mulf" | "arith.divf", (0, 1))):
-            return _is_wide(buffers[buffer]) and _is_number(other, buffers)
+            return _is_wide(buffers[buffer]) and _isnumber_of(other, buffers)
         case (other, Read(buffer), Apply("arith.mulf", (0, 1))):
-            return _is_wide(buffers[buffer]) and _is_number(other, buffers)
+            return _is_wide(buffers[buffer]) and _isnumber_of(other, buffers)
         case _:
             return False
 
@@ -102,7 +102,7 @@ def _is_wide(buffer: Buffer) -> bool:
     return any(size != 1 for size in buffer.shape)
 
 
-def _is_number(each: Instruction, buffers: dict[str, Buffer]) -> bool:
+def _isnumber_of(each: Instruction, buffers: dict[str, Buffer]) -> bool:
     return isinstance(each, Literal) or (isinstance(each, Read) and not _is_wide(buffers[each.buffer]))
 
 
@@ -161,12 +161,7 @@ def _access_of(read: Read, stage: Stage, buffers: dict[str, Buffer], rows: int) 
     sizes = _sizes(stage)
     if any(isinstance(index, Value) for index in read.indices):
         return Access(Order.ANYHOW, 0, float("inf"))
-    shape = [size for size in buffer.shape if size != 1]
-    indices = [
-        simplified(index, sizes)
-        for index, size in zip(read.indices, buffer.shape, strict=True)
-        if size != 1 and isinstance(index, Index)
-    ]
+    indices, shape = indices_of_sizes(read, sizes, buffer.shape)
     in_step = 0
     while (
         in_step < min(rows, len(indices))
@@ -175,13 +170,13 @@ def _access_of(read: Read, stage: Stage, buffers: dict[str, Buffer], rows: int) 
         and _is_stored_in_step(stage, in_step, buffers)
     ):
         in_step += 1
-    return Access(_order(read, stage, indices, shape), in_step, _repeats(sizes, shape))
+    return Access(order_of(read, sizes, buffer.shape), in_step, _repeats(sizes, shape))
 
 
 def _covered(stage: Stage, shape: Sequence[Size]) -> int:
     """How many leading axes of its result a stage covers whole, one after the other."""
     count = 0
-    axes = [_alone(index) for index in stage.store if index != Index()]
+    axes = [alone(index) for index in stage.store if index != Index()]
     while count < min(len(axes), len(shape)) and axes[count] == count and stage.axes[count].size == shape[count]:
         count += 1
     return count
@@ -195,57 +190,14 @@ def _is_stored_in_step(stage: Stage, axis: int, buffers: dict[str, Buffer]) -> b
 
 def _plain_store(stage: Stage) -> tuple[Index, ...]:
     """The store of a stage that writes all of a buffer in order; of `without_single_points`, so axes may be missing."""
-    return tuple(index for index in stage.store if index == Index() or _alone(index) is not None)
-
-
-def _order(read: Read, stage: Stage, indices: Sequence[Index], shape: Sequence[Size]) -> Order:
-    if read.guards:
-        return Order.GUARDED
-    sizes = _sizes(stage)
-    axes = [_alone(index) for index in indices]
-    is_whole = all(axis is not None and sizes[axis] == size for axis, size in zip(axes, shape, strict=True))
-    if is_whole and axes == list(range(len(sizes))):
-        return Order.SAME
-    if is_whole and axes == sorted({axis for axis in axes if axis is not None}):
-        return Order.BROADCAST
-    position = linear(list(indices), list(shape))
-    plain = linear([loop(axis) for axis in range(len(sizes))], list(sizes))
-    if position is not None and plain is not None and simplified(position, sizes) == simplified(plain, sizes):
-        return Order.SAME if _number(shape) == _number(sizes) is not None else Order.MOVED
-    last = len(sizes) - 1
-    others = [index for index in indices[:-1] if last in axes_of(index)]
-    # The last loop runs along the last axis, and nothing else depends on it.
-    return Order.LINES if indices and _is_along(indices[-1], last, sizes) and not others else Order.MOVED
-
-
-def _is_along(index: Index, axis: int, sizes: Sequence[Size]) -> bool:
-    """Whether an index moves by one with a loop, and that is all or what another loop adds is whole runs of it."""
-    terms = dict(index.terms)
-    if terms.pop(Loop(axis), 0) != 1:
-        return False
-    size = sizes[axis]
-    return isinstance(size, int) and all(size and factor % size == 0 for factor in terms.values())
-
-
-def _alone(index: Index) -> int | None:
-    """The axis whose loop variable an index is."""
-    match index:
-        case Index(((Loop(axis), 1),), 0):
-            return axis
-        case _:
-            return None
+    return tuple(index for index in stage.store if index == Index() or alone(index) is not None)
 
 
 def _repeats(sizes: Sequence[Size], shape: Sequence[Size]) -> float:
-    points, elements = _number(sizes), _number(shape)
+    points, elements = number_of(sizes), number_of(shape)
     if points is None or not elements:
         return 1.0 if product(sizes) == product(shape) else float("inf")
     return max(1.0, points / elements)
-
-
-def _number(sizes: Sequence[Size]) -> int | None:
-    known = [size for size in sizes if isinstance(size, int)]
-    return prod(known) if len(known) == len(sizes) else None
 
 
 def _sizes(stage: Stage) -> tuple[Size, ...]:
@@ -253,4 +205,4 @@ def _sizes(stage: Stage) -> tuple[Size, ...]:
 
 
 def _points(stage: Stage) -> float:
-    return _number(_sizes(stage)) or float("inf")
+    return number_of(_sizes(stage)) or float("inf")

@@ -9,6 +9,8 @@
    judged as a whole. What the end of a sum of products reads may cost more, `FOR_A_PRODUCT` for each of them: a product
    by itself runs much faster than one that must share its loops with another stage.
 4. *Finish*: a map that reads a reduction at its own index alone becomes the end of that reduction: the epilogue.
+5. Where other stages stay, what a sum of products ends with reads in order, so that its columns stay one axis. A map
+   that reads moved or padded elements, which a law of kernels takes for loops behind the product, is a stage.
 
 A softmax thus has four stages (maximum, exponentials, sum, quotients), a convolution with its epilogue has one.
 """
@@ -22,6 +24,7 @@ from typing import TypeAlias
 from fuse_dialect.counts import Size, product
 from fuse_dialect.loops.bodies import BodyBuilder, body_over, cost, moved, over, reads
 from fuse_dialect.loops.bounds import MOST_PIECES, may_repeat, repeats_nothing
+from fuse_dialect.loops.forms import Order
 from fuse_dialect.loops.indices import (
     Guard,
     Index,
@@ -35,6 +38,7 @@ from fuse_dialect.loops.indices import (
     simplified,
     substituted,
 )
+from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.program import (
     Apply,
     Body,
@@ -51,10 +55,13 @@ from fuse_dialect.loops.program import (
     Stage,
     Value,
 )
+from fuse_dialect.loops.read_orders import number_of, order_of
 
 FOR_A_PRODUCT = 8
 """Additions an element and product of a sum that its end may cost more, so that the sum stays a kernel by itself."""
 _FLOATS = ("f16", "bf16", "f32", "f64")
+_PAIR = 2
+"""Stages of a program that become one with the next step."""
 _NAME = 64
 """Letters of a stage's name."""
 
@@ -142,12 +149,26 @@ class _Work:
         inlined = [_pieces_inlined(reader, producers) for reader in readers]
         if not all(inlined):
             return
+        # (5) What an end reads moved would keep the axes of its product from becoming one.
+        for reader, pieces in zip(readers, inlined, strict=True):
+            if _room_at_the_end(reader, buffer) and any(self._ends_moved(piece, reader) for piece in pieces):
+                return
         for place, pieces in zip(list(self.readers[buffer]), inlined, strict=True):
             self.remove(place)
             for number_, stage in enumerate(pieces):
                 self.put((*place, number_) if len(pieces) > 1 else place, cleaned(stage))
         for writer in list(self.writers[buffer]):
             self.remove(writer)
+
+    def _ends_moved(self, stage: Stage, before: Stage) -> bool:
+        """Whether a product that shares its loops would end with a read in another order, and did not before (5)."""
+        known = {read.buffer for read in reads(before.finish)}
+        stage = without_single_points(stage)
+        sizes = [axis.size for axis in stage.axes if not axis.is_reduced]
+        return len(self.stages) > _PAIR and any(
+            read.buffer not in known and order_of(read, sizes, self.buffers[read.buffer].shape) > Order.BROADCAST
+            for read in reads(stage.finish)
+        )
 
     def _is_worth(self, buffer: str, producers: list[Stage], readers: list[Stage], *, is_free: bool) -> bool:
         """Whether it costs less to compute the buffer's elements where they are read than to store them.
@@ -169,7 +190,7 @@ class _Work:
             if self.buffers[buffer].role is not Role.LOCAL:
                 return
             merged = _finished(self.stages[writer], self.stages[reader], self.buffers[buffer])
-            if merged is None:
+            if merged is None or (_is_product(merged) and self._ends_moved(merged, self.stages[writer])):
                 return
             self.remove(writer)
             self.put(reader, cleaned(merged))
@@ -243,30 +264,32 @@ def _repeats_of(read: Read, reader: Stage, buffer: Buffer) -> float:
     if others <= {atom.axis for atom in alone if isinstance(atom, Loop)}:
         return 1  # every axis has an index of its own, so that two points never read one element
     # Without such a proof, points for each element of the buffer are the average.
-    points, elements = _count(sizes), _count(buffer.shape)
+    points, elements = number_of(sizes), number_of(buffer.shape)
     if points is not None and elements:
         return points / elements
     found = set[int]().union(*(axes_of(index) for index in indices))
-    missing = _count([size for axis, size in enumerate(sizes) if axis not in found])
+    missing = number_of([size for axis, size in enumerate(sizes) if axis not in found])
     return math.inf if missing is None else missing
 
 
 def _room_at_the_end(reader: Stage, buffer: str) -> float:
     """Additions an element that the end of a sum of products may spend on what it reads (3); 0 for other readers."""
-    if reader.reduction is None or reader.reduction.combiner is not Combiner.ADD or reads(reader.body, buffer):
+    if not _is_product(reader) or reads(reader.body, buffer):
         return 0
-    match reader.body[-1]:
+    depth = number_of([axis.size for axis in reader.axes if axis.is_reduced])
+    # Where the depth is open, it is that of a product like others.
+    return math.inf if depth is None else FOR_A_PRODUCT * depth
+
+
+def _is_product(stage: Stage) -> bool:
+    """Whether a stage is a sum of products."""
+    if stage.reduction is None or stage.reduction.combiner is not Combiner.ADD:
+        return False
+    match stage.body[-1]:
         case Apply("arith.mulf" | "arith.muli"):
-            depth = _count([axis.size for axis in reader.axes if axis.is_reduced])
-            # Where the depth is open, it is that of a product like others.
-            return math.inf if depth is None else FOR_A_PRODUCT * depth
+            return True
         case _:
-            return 0
-
-
-def _count(sizes: Sequence[Size]) -> int | None:
-    known = [size for size in sizes if isinstance(size, int)]
-    return math.prod(known) if len(known) == len(sizes) else None
+            return False
 
 
 def _pieces_inlined(reader: Stage, producers: list[Stage]) -> list[Stage]:

@@ -384,8 +384,10 @@ def _with_room(program: LoopProgram, passed: Sequence[str], points: int, machine
         # Where a row has one element and no axis for it, rows lie side by side.
         of_row = [place for place in range(len(sizes)) if prod(sizes[:place]) >= points]
         if of_row:
-            place = max((place for place in of_row if sizes[place] > 1), default=of_row[-1])
-            sizes[place] = tiling.pitch(machine, sizes[place], element_bytes(buffer.element))
+            place = next((place for place in of_row if sizes[place] > 1), of_row[-1])
+            inner = prod(sizes[place + 1 :])
+            pitch = tiling.pitch(machine, sizes[place] * inner, element_bytes(buffer.element))
+            sizes[place] = -(-pitch // inner)
         return replace(buffer, shape=tuple(sizes), role=Role.RESULT)
 
     return LoopProgram(program.name, tuple(map(changed, program.buffers)), program.stages)

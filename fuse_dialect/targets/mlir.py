@@ -11,6 +11,11 @@ And in names of values:
 
 4. Operands of an isolated op have names outside of it. xDSL begins the scope of the op before them, and forgets the
    name of one that is defined in a later block: another value gets the same name.
+
+And in places:
+
+5. An op has one location, at its end. xDSL prints it behind a function type, too, wherever an op's own form has one:
+   `scf.while` and the ops of TOSA had two, which nothing can read.
 """
 
 import math
@@ -85,6 +90,17 @@ class FusePrinter(ClausePrinter):
         self.print_generic_format = True
         super().print_op(op)
         self.print_generic_format = False
+
+    def print_op_with_default_format(self, op: Operation) -> None:
+        """Print what stands behind the name in the generic form, and the location (5)."""
+        super().print_op_with_default_format(op)
+        if self.print_debuginfo:
+            self.print_string(" ")
+            self.print_attribute(op.location)
+
+    def print_operation_type(self, op: Operation) -> None:
+        """Print `(operands) -> results`, and no location (5)."""
+        self.print_function_type(op.operand_types, op.result_types)
 
     def _name_operands(self, op: Operation) -> None:
         """Name operands that stand in a block further below before the scope of the op begins (4)."""

@@ -51,6 +51,51 @@ def test_printed_program_is_read_and_printed_alike(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("clauses", [False, True], ids=["braces", "clauses"])
+def test_printed_program_is_read_with_its_places(path: Path, clauses: bool) -> None:
+    target = FuseMLIRTarget(print_debuginfo=True, clauses=clauses)
+    texts: list[str] = []
+    for _ in range(2):
+        text = StringIO()
+        target.emit(context(), parse_mlir(texts[-1] if texts else path.read_text(), path.name), text)
+        texts.append(text.getvalue())
+    assert texts[1] == texts[0]
+
+
+_LOOPS = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %z = arith.constant dense<0.5> : tensor<4xf32>
+  %y = LOOP : (tensor<4xf32>) -> tensor<4xf32> {
+    %c = arith.constant false
+    END
+  } do {
+  ^bb0(%b: tensor<4xf32>):
+    %n = arith.addf %b, %z : tensor<4xf32>
+    DIALECT.yield %n : tensor<4xf32>
+  }
+  return %y : tensor<4xf32>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "end"),
+    [
+        ("scf.while (%a = %x)", "scf.condition(%c) %a : tensor<4xf32>"),
+        (
+            "tosa.while_loop (%a = %x)",
+            "%t = tensor.from_elements %c : tensor<1xi1> %r = tensor.collapse_shape %t [] : tensor<1xi1> into "
+            "tensor<i1> tosa.yield %r : tensor<i1>",
+        ),
+    ],
+    ids=["scf", "tosa"],
+)
+def test_a_loop_has_one_place(loop: str, end: str) -> None:
+    text = _LOOPS.replace("LOOP", loop).replace("END", end).replace("DIALECT", loop.partition(".")[0])
+    located = StringIO()
+    FuseMLIRTarget(print_debuginfo=True).emit(context(), parse_mlir(text), located)
+    parse_mlir(located.getvalue()).verify()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_printed_program_is_fused(path: Path) -> None:
     module = parse_mlir(path.read_text(), path.name)
     FuseOpsPass().apply(Context(), module)

@@ -97,6 +97,23 @@ def test_a_program_with_steps_on_numpy_is_saved(folder: Path) -> None:
     assert same(program(*arrays((4, 4, 4))), fd.load(path)(*arrays((4, 4, 4))))
 
 
+@pytest.mark.parametrize(
+    "op",
+    [
+        "tosa.exp %x : (tensor<4xf32>) -> tensor<4xf32>",
+        "linalg.reduce { arith.addf } ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) dimensions = []",
+        "linalg.map ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) (%e: f32) { %r = arith.addf %e, %e : f32 "
+        "%s = arith.mulf %r, %e : f32 linalg.yield %s : f32 }",
+    ],
+    ids=lambda op: op.partition(" ")[0],
+)
+def test_a_program_of_another_dialect_is_saved(folder: Path, op: str) -> None:
+    text = f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{ %y = {op} return %y : tensor<4xf32> }}"
+    program, path = saved(folder, text)
+    x = np.arange(4, dtype=np.float32)
+    assert same(program(x), fd.load(path)(x))
+
+
 def test_a_program_of_open_sizes_is_compiled_for_sizes_that_come_back(folder: Path) -> None:
     program, path = saved(folder, OPEN)
     again = fd.load(path)

@@ -50,6 +50,13 @@ def range_text(location: FusedLoc) -> str:
     return f"{begin.filename}:{begin.line.data}:{begin.column.data} to {line}:{end.column.data}"
 
 
+def parse_located_argument(parser: Parser) -> Parser.Argument:
+    """Parse `%x: f32 loc("a.py":80:7)`, with or without the location, which xDSL 0.74 leaves unread."""
+    argument = parser.parse_argument()
+    argument.location = parser.parse_optional_location()
+    return argument
+
+
 class LocationParser(Parser):
     """The part of the parser that reads locations."""
 

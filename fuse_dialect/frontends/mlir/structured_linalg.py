@@ -49,6 +49,7 @@ from fuse_dialect.dialect.building import building
 from fuse_dialect.frontends.mlir.clauses import wants_clauses
 from fuse_dialect.frontends.mlir.keyword_attribute import KeywordAttr
 from fuse_dialect.frontends.mlir.linalg_forms import FUNCTIONS
+from fuse_dialect.frontends.mlir.locations import parse_located_argument
 from fuse_dialect.frontends.mlir.named_linalg import (
     NAMED_OPS,
     SCALAR_OPS,
@@ -158,7 +159,7 @@ def _short_form(region: Region, order: Sequence[int]) -> Operation | None:
 
 def _parse_region(parser: Parser) -> Region:
     """Parse `(%in: f32, %out: f32) { ... }`."""
-    arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+    arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_located_argument(parser))
     return parser.parse_region(arguments)
 
 

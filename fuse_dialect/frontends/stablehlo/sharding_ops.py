@@ -15,6 +15,7 @@ from xdsl.irdl import BaseAttr, irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
+from fuse_dialect.frontends.mlir.locations import parse_located_argument
 from fuse_dialect.frontends.stablehlo.attributes import Raw, on_one_line, raw
 from fuse_dialect.frontends.stablehlo.op import (
     Effects,
@@ -130,7 +131,7 @@ class ManualComputationBase(StableHLOOp):
         parser.parse_keyword("manual_axes")
         parser.parse_punctuation("=")
         properties["manual_axes"] = ManualAxesAttr(f"{{{_enclosed(parser, '{', '}')}}}")
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_argument(parser))
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_located_argument(parser))
         body = parser.parse_region(arguments)
         attributes = split_attributes(cls, parser.parse_optional_attr_dict(), properties)
         parser.parse_punctuation(":")
@@ -158,12 +159,6 @@ class ManualComputationBase(StableHLOOp):
         print_attributes(self, printer, spelled=tuple(texts))
         printer.print_string(" : ")
         print_function_type(printer, self)
-
-
-def _parse_argument(parser: Parser) -> Parser.Argument:
-    argument = parser.parse_argument()
-    argument.location = parser.parse_optional_location()
-    return argument
 
 
 _SHARDINGS = Property(BaseAttr(ShardingPerValueAttr))

@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
+from fuse_dialect.frontends.mlir.locations import parse_located_argument
 from fuse_dialect.frontends.mlir.own_form import PartialForm
 from fuse_dialect.frontends.stablehlo.attributes import parse_ints, spell
 from fuse_dialect.frontends.stablehlo.clauses import int_array, ints_of
@@ -144,17 +145,11 @@ def _parse_reducer_arguments(parser: Parser) -> list[Parser.Argument]:
     firsts: list[Parser.Argument] = []
     seconds: list[Parser.Argument] = []
     while parser.parse_optional_punctuation("(") is not None:
-        firsts.append(_parse_argument(parser))
+        firsts.append(parse_located_argument(parser))
         parser.parse_punctuation(",")
-        seconds.append(_parse_argument(parser))
+        seconds.append(parse_located_argument(parser))
         parser.parse_punctuation(")")
     return [*firsts, *seconds]
-
-
-def _parse_argument(parser: Parser) -> Parser.Argument:
-    argument = parser.parse_argument()
-    argument.location = parser.parse_optional_location()
-    return argument
 
 
 def applied_op(op: Operation) -> Operation | None:

@@ -56,11 +56,15 @@ class PrimitiveCost:
     def at(self, arguments: Sequence[Sequence[int]], results: Sequence[Sequence[int]]) -> tuple[int | None, int | None]:
         """Bytes and arithmetic of a call with arrays of these shapes; `None` where another size decides.
 
-        Sizes are those of arguments and results that are tensors; the fields of a tuple say nothing.
+        Sizes are those of arguments and results that are tensors; the fields of a tuple and lists of sizes say nothing.
         """
         sizes: dict[str, int] = {}
         known, given = (*self._arguments, *self._results), (*arguments, *results)
         for shape, actual in zip(known, given, strict=True) if len(known) == len(given) else ():
-            sizes.update((size, number) for size, number in zip(shape, actual, strict=True) if isinstance(size, str))
+            # A `!tosa.shape<2>` has no axes, and is an array.
+            if len(shape) == len(actual):
+                sizes.update(
+                    (size, number) for size, number in zip(shape, actual, strict=True) if isinstance(size, str)
+                )
         bytes, flops = self.cost.bytes, self.cost.flops
         return (None if bytes is None else bytes.at(sizes)), (None if flops is None else flops.at(sizes))

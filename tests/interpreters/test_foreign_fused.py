@@ -83,6 +83,57 @@ def test_programs_with_numbers_that_are_no_tensors_compile(backend: str) -> None
     np.testing.assert_array_equal(found, x + 2)
 
 
+REGIONS = """func.func @main(%n: tensor<i32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %one = "tosa.const"() {values = dense<1> : tensor<i32>} : () -> tensor<i32>
+  %zero = "tosa.const"() {values = dense<0> : tensor<i32>} : () -> tensor<i32>
+  %more = tosa.greater %n, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %first = tosa.cond_if %more : tensor<i1> -> tensor<4xf32> {
+    %a = tosa.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+    tosa.yield %a : tensor<4xf32>
+  } else {
+    tosa.yield %x : tensor<4xf32>
+  }
+  %y:2 = tosa.while_loop (%i = %zero, %e = %first) : (tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>) {
+    %c = tosa.greater %n, %i : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    tosa.yield %c : tensor<i1>
+  } do {
+  ^bb0(%i: tensor<i32>, %e: tensor<4xf32>):
+    %j = tosa.add %i, %one : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    %d = tosa.add %e, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    tosa.yield %j, %d : tensor<i32>, tensor<4xf32>
+  }
+  return %y#1 : tensor<4xf32>
+}"""
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("strategy", ["tvm", "cost"])
+def test_branches_and_loops_of_other_dialects_compile(backend: str, strategy: str) -> None:
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    x = np.array([1, -2, 3, -4], np.float32)
+    program = fd.compile(fd.parse(REGIONS), backend=backend, strategy=strategy, cache=False)
+    np.testing.assert_array_equal(program(np.array(3, np.int32), x)[0], np.abs(x) * 8)
+    np.testing.assert_array_equal(program(np.array(0, np.int32), x)[0], x)
+
+
+SIZES = """func.func @main(%x: tensor<?x3xf32>) -> tensor<?xf32> {
+  %s = tosa.dim %x {axis = 0 : i32} : (tensor<?x3xf32>) -> !tosa.shape<1>
+  %e = tosa.dim %x {axis = 1 : i32} : (tensor<?x3xf32>) -> !tosa.shape<1>
+  %m = tosa.mul_shape %s, %e : (!tosa.shape<1>, !tosa.shape<1>) -> !tosa.shape<1>
+  %y = tosa.reshape %x, %m : (tensor<?x3xf32>, !tosa.shape<1>) -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}"""
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_lists_of_sizes_of_tosa_compile(backend: str) -> None:
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(fd.compile(fd.parse(SIZES), backend=backend, cache=False)(x)[0], x.reshape(-1))
+
+
 def test_checks_are_made_in_compiled_programs() -> None:
     text = """func.func @main(%x: tensor<2xf32>) {
       %y = tosa.tanh %x : (tensor<2xf32>) -> tensor<2xf32>

@@ -319,3 +319,18 @@ def test_a_branch_takes_inputs() -> None:
     for condition in (True, False):
         (result,) = run_module(again, [np.array(condition), np.array([1, 2], np.int32)])
         assert result.tolist() == ([2, 4] if condition else [1, 2])
+
+
+def test_a_branch_as_older_versions_print_it_is_read() -> None:
+    text = """func.func @main(%c: tensor<i1>, %x: tensor<2xi32>) -> tensor<2xi32> {
+      %y = tosa.cond_if %c -> (tensor<2xi32>) {
+        %n = tosa.abs %x : (tensor<2xi32>) -> tensor<2xi32>
+        tosa.yield %n : tensor<2xi32>
+      } else {
+        tosa.yield %x : tensor<2xi32>
+      }
+      return %y : tensor<2xi32>
+    }"""
+    module = parse_mlir(text)
+    assert run_module(module, [np.array(True), np.array([-1, 2], np.int32)])[0].tolist() == [1, 2]
+    assert run_module(module, [np.array(False), np.array([-1, 2], np.int32)])[0].tolist() == [-1, 2]

@@ -91,7 +91,7 @@ class _Reader:
     )
     calls: list[Call] = field(default_factory=list[Call])
     regions: set[func.FuncOp] = field(default_factory=set[func.FuncOp])
-    """Functions that were made of loops and branches."""
+    """Functions that were made of ops with regions: what these call goes along."""
     depth: int = 0
     """How many regions the ops that are read stand in."""
     loops: int = 0
@@ -201,7 +201,10 @@ class _Reader:
             case _ if is_shape_assertion(op) and self._holds(operands[0]):
                 return []
             case _ if is_shape_assertion(op) or meaning_of(op) is not None:
-                return self._call(op, _function_of(op), operands)
+                function = _function_of(op)
+                if op.regions:
+                    self.regions.add(function)
+                return self._call(op, function, operands)
             case _:
                 raise NoMeaningError(op)
 

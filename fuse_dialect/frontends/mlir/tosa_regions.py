@@ -4,13 +4,14 @@
     %1 = tosa.cond_if %c (%a = %x) : tensor<i1> (tensor<i32>) -> tensor<i32> { ^bb0(...): ... } else { ^bb0(...): ... }
     %1 = tosa.while_loop (%a = %x) : (tensor<i32>) -> tensor<i32> { ... tosa.yield %c : tensor<i1> } do { ... }
 
-The first region of a loop has the names in brackets as arguments, without a label.
+Older versions of MLIR print `tosa.cond_if %c -> (tensor<i32>) { ... }`: the condition is a `tensor<i1>`. The first
+region of a loop has the names in brackets as arguments, without a label.
 """
 
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -95,8 +96,11 @@ class CondIfOp(IRDLOperation):
         """Parse what stands behind the op's name."""
         condition = parser.parse_unresolved_operand()
         bindings = _parse_bindings(parser)
-        parser.parse_punctuation(":")
-        operands: list[SSAValue] = [parser.resolve_operand(condition, parser.parse_type())]
+        is_older = not bindings and parser.parse_optional_punctuation(":") is None
+        if bindings:
+            parser.parse_punctuation(":")
+        type = TensorType(i1, []) if is_older else parser.parse_type()
+        operands: list[SSAValue] = [parser.resolve_operand(condition, type)]
         types = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type) or []
         operands += parser.resolve_operands([operand for _, operand in bindings], types, parser.pos)
         parser.parse_punctuation("->")

@@ -51,7 +51,7 @@ def _lazily(module: str, table: str, name: str) -> Callable[[], Dialect]:
 _PRETTY: dict[str, Callable[[], Dialect]] = {
     **{
         name: _lazily("mlir.upstream", "UPSTREAM", name)
-        for name in ("check", "flow", "linalg", "tensor", "tosa", "util")
+        for name in ("arith", "check", "flow", "linalg", "math", "tensor", "tosa", "util")
     },
     **{name: _lazily("stablehlo.dialect", "DIALECTS", name) for name in ("stablehlo", "chlo", "quant", "sdy")},
 }

@@ -1,11 +1,14 @@
-"""The dialects linalg, tensor and TOSA with what MLIR prints and xDSL 0.74 cannot read, and what tests of IREE add.
+"""Dialects of MLIR with what MLIR prints and xDSL 0.74 cannot read, and what tests of IREE add.
 
 Each imports its ops when it is asked for: making 150 classes takes longer than reading a small file.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 
+from xdsl.dialect_interfaces.constant_materialization import ConstantMaterializationInterface
+from xdsl.dialects.arith import Arith
 from xdsl.dialects.linalg import Linalg
+from xdsl.dialects.math import Math
 from xdsl.dialects.tensor import Tensor
 from xdsl.dialects.tosa import TOSA
 from xdsl.ir import Attribute, Dialect, Operation
@@ -15,7 +18,13 @@ def _extended(dialect: Dialect, ops: Sequence[type[Operation]], attributes: Sequ
     """The dialect with more ops and attributes; one of a name that it has takes its place."""
     all_ops = {op.name: op for op in (*dialect.operations, *ops)}
     all_attributes = {attribute.name: attribute for attribute in (*dialect.attributes, *attributes)}
-    return Dialect(dialect.name, list(all_ops.values()), list(all_attributes.values()))
+    constants = dialect.get_interface(ConstantMaterializationInterface)
+    return Dialect(
+        dialect.name,
+        list(all_ops.values()),
+        list(all_attributes.values()),
+        [] if constants is None else [constants],
+    )
 
 
 def _linalg() -> Dialect:
@@ -69,6 +78,18 @@ def _tosa() -> Dialect:
     return _extended(TOSA, (*tosa_ops.TOSA_OPS, *TOSA_REGIONS), attributes)
 
 
+def _arith() -> Dialect:
+    from fuse_dialect.frontends.mlir.scalar_ops import ARITH_OPS
+
+    return _extended(Arith, ARITH_OPS, [])
+
+
+def _math() -> Dialect:
+    from fuse_dialect.frontends.mlir.scalar_ops import MATH_OPS
+
+    return _extended(Math, MATH_OPS, [])
+
+
 def _check() -> Dialect:
     from fuse_dialect.frontends.mlir.check_ops import CHECK
 
@@ -88,9 +109,11 @@ def _util() -> Dialect:
 
 
 UPSTREAM: Mapping[str, Callable[[], Dialect]] = {
+    "arith": _arith,
     "check": _check,
     "flow": _flow,
     "linalg": _linalg,
+    "math": _math,
     "tensor": _tensor,
     "tosa": _tosa,
     "util": _util,

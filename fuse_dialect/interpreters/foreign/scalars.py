@@ -5,6 +5,7 @@
 3. Unsigned functions of an index read its 64 bits as unsigned.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -95,7 +96,8 @@ def _unsigned(array: Array) -> Array:
 
 
 def _ceil_quotient(lhs: Array, rhs: Array) -> Array:
-    return -np.floor_divide(-lhs, rhs)
+    # Not the negative of a floor: the least integer has no negative.
+    return np.floor_divide(lhs, rhs) + (np.remainder(lhs, rhs) != 0).astype(lhs.dtype)
 
 
 def _unsigned_ceil_quotient(lhs: Array, rhs: Array) -> Array:
@@ -134,6 +136,10 @@ def _angle(y: Array, x: Array) -> Array:
     return np.arctan2(y.astype(np.float64), x.astype(np.float64))
 
 
+def _erfc(x: Array) -> Array:
+    return np.vectorize(math.erfc, otypes=[np.float64])(x.astype(np.float64))
+
+
 def _is_normal(x: Array) -> Array:
     tiny = {2: 2.0**-14, 4: 2.0**-126, 8: 2.0**-1022}[x.dtype.itemsize]
     return np.isfinite(x) & (np.abs(x) >= (2.0**-126 if x.dtype.name == "bfloat16" else tiny))
@@ -162,6 +168,7 @@ _MORE: Mapping[str, Callable[..., Array]] = {
     "math.ctlz": leading_zeros,
     "math.ctpop": _count_of_ones,
     "math.cttz": _trailing_zeros,
+    "math.erfc": _erfc,
     "math.fpowi": _integer_power_of_float,
     "math.isfinite": np.isfinite,
     "math.isinf": np.isinf,

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.utils.exceptions import InterpretationError
 
+import fuse_dialect as fd
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.mlir.linalg_forms import FORMS, Form
 from fuse_dialect.frontends.mlir.reader import parse_mlir
@@ -176,6 +177,72 @@ def test_results_of_several_inits_see_each_other() -> None:
     x = np.random.default_rng(0).standard_normal((2, 5)).astype(np.float32)
     result = run(text, x, np.full(2, -np.inf, np.float32), np.zeros(2, np.int64))
     np.testing.assert_array_equal(result, x.argmax(1))
+
+
+def test_several_inputs_are_reduced_together() -> None:
+    text = """func.func @main(%x: tensor<2x?xi8>, %y: tensor<2x?xf32>, %a: tensor<?xi32>, %b: tensor<?xf32>)
+        -> (tensor<?xi32>, tensor<?xf32>) {
+      %r:2 = linalg.reduce ins(%x, %y : tensor<2x?xi8>, tensor<2x?xf32>) outs(%a, %b : tensor<?xi32>, tensor<?xf32>)
+          dimensions = [0] (%p: i8, %q: f32, %s: i32, %t: f32) {
+        %w = arith.extsi %p : i8 to i32
+        %u = arith.addi %w, %s : i32
+        %v = arith.maximumf %q, %t : f32
+        linalg.yield %u, %v : i32, f32
+      }
+      return %r#0, %r#1 : tensor<?xi32>, tensor<?xf32>
+    }"""
+    module = parse_mlir(text)
+    module.verify()
+    assert str(parse_mlir(str(module))) == str(module)
+    x, y = np.full((2, 3), 100, np.int8), np.arange(6, dtype=np.float32).reshape(2, 3)
+    sums, greatest = run_module(module, [x, y, np.ones(3, np.int32), np.full(3, 4, np.float32)])
+    assert (sums.tolist(), greatest.tolist()) == ([201] * 3, [4, 4, 5])
+
+
+@pytest.mark.parametrize(
+    ("ins", "rest", "message"),
+    [
+        ("%x", "dimensions = [2]", r"expects increasing axes of 2, got \[2\]"),
+        ("%x", "dimensions = [1, 1]", r"expects increasing axes of 2, got \[1, 1\]"),
+        ("%x", "dimensions = [0]", "expects the shape '3', got tensor<2xf32>"),
+        ("%x", "dimensions = [1] (%a: f32) { linalg.yield %a : f32 }", "takes an element of each operand"),
+        ("%x, %x", "dimensions = [1] (%a: f32) { linalg.yield %a : f32 }", "variadic operands have different sizes"),
+    ],
+)
+def test_a_bad_reduction_is_refused(ins: str, rest: str, message: str) -> None:
+    types = ", ".join(["tensor<2x3xf32>"] * len(ins.split(",")))
+    payload = "" if "(" in rest else "{ arith.addf }"
+    with pytest.raises(fd.FuseError, match=message):
+        fd.parse(
+            f"""func.func @main(%x: tensor<2x3xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {{
+              %r = linalg.reduce {payload} ins({ins} : {types}) outs(%y : tensor<2xf32>) {rest}
+              return %r : tensor<2xf32>
+            }}"""
+        )
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, 2.0), (7, 3.0), (1, 1.0)])
+def test_a_switch_takes_the_region_of_a_number(number: int, expected: float) -> None:
+    text = """func.func @main(%n: index, %x: tensor<f32>) -> tensor<f32> {
+      %y = scf.index_switch %n -> tensor<f32>
+      case 0 {
+        %a = arith.addf %x, %x : tensor<f32>
+        scf.yield %a : tensor<f32>
+      }
+      case 7 {
+        %a = scf.execute_region -> tensor<f32> {
+          %b = arith.addf %x, %x : tensor<f32>
+          %c = arith.addf %b, %x : tensor<f32>
+          scf.yield %c : tensor<f32>
+        }
+        scf.yield %a : tensor<f32>
+      }
+      default {
+        scf.yield %x : tensor<f32>
+      }
+      return %y : tensor<f32>
+    }"""
+    assert run(text, np.array(number), np.array(1, np.float32)) == expected
 
 
 MATMUL = "linalg.matmul ins(%x, %x : tensor<?x?xf32>, tensor<?x?xf32>) outs(%x : tensor<?x?xf32>) -> tensor<?x?xf32>"

@@ -11,17 +11,19 @@ from typing import Self, cast
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
+    AnyTensorType,
     ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
     IndexType,
     IntegerAttr,
+    MemRefType,
     ShapedType,
     TensorType,
     i64,
 )
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
-from xdsl.dialects.linalg.ops import GenericOp, ReduceOp, YieldOp
+from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.dialects.utils import parse_dynamic_index_list_without_types, print_dynamic_index_list
 from xdsl.dialects.utils.dynamic_index_list import verify_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -29,6 +31,8 @@ from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
+    SameVariadicOperandSize,
+    base,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -217,8 +221,38 @@ class MapOp(IRDLOperation):
             _print_region(printer, self.mapper)
 
 
-class UpstreamReduceOp(ReduceOp):
-    """`linalg.reduce`, also in its short form."""
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """Elements of several inputs combined along axes: xDSL's has one input, whose elements are of the init's type."""
+
+    name = "linalg.reduce"
+
+    inputs = var_operand_def(base(MemRefType) | base(AnyTensorType))
+    inits = var_operand_def(base(MemRefType) | base(AnyTensorType))
+    res = var_result_def(TensorType)
+    combiner = region_def("single_block")
+    dimensions = prop_def(DenseArrayBase.constr(i64))
+
+    irdl_options = (SameVariadicOperandSize(),)
+
+    def verify_(self) -> None:
+        """Check the axes, shapes, and what the region takes."""
+        values = (*self.inputs, *self.inits)
+        if not self.inputs:
+            raise VerifyException("expects an input")
+        shapes = [cast(ShapedType, value.type).get_shape() for value in values]
+        axes = self.dimensions.get_values()
+        if list(axes) != sorted({*axes} & {*range(len(shapes[0]))}):
+            raise VerifyException(f"expects increasing axes of {len(shapes[0])}, got {list(axes)}")
+        kept = tuple(size for axis, size in enumerate(shapes[0]) if axis not in axes)
+        for value, wanted in zip(values, [shapes[0]] * len(self.inputs) + [kept] * len(self.inits), strict=True):
+            if cast(ShapedType, value.type).get_shape() != wanted:
+                shown = "x".join("?" if size == DYNAMIC_INDEX else str(size) for size in wanted)
+                raise VerifyException(f"expects the shape '{shown}', got {value.type}")
+        if list(self.res.types) != result_types(self.inits):
+            raise VerifyException("expects results of the inits' types")
+        if list(self.combiner.block.arg_types) != [element_of(value.type) for value in values]:
+            raise VerifyException("expects a region that takes an element of each operand")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -232,11 +266,13 @@ class UpstreamReduceOp(ReduceOp):
         if payload is None:
             region = _parse_region(parser)
         else:
+            if len(outputs) != 1:
+                parser.raise_error("expected a region for several inputs")
             types = [element_of(value.type) for value in (*inputs, *outputs)]
             region = _payload_region(payload, types, (1, 0), types[-1])
-        return cls.create(
-            operands=[*inputs, *outputs],
-            result_types=result_types(outputs),
+        return cls(
+            operands=[inputs, outputs],
+            result_types=[result_types(outputs)],
             properties={"dimensions": DenseArrayBase.from_list(i64, dimensions)},
             attributes=attributes,
             regions=[region],
@@ -247,9 +283,8 @@ class UpstreamReduceOp(ReduceOp):
         payload = _short_form(self.regions[0], (1, 0)) if len(self.operands) == 2 else None
         if payload is not None:
             _print_payload(printer, payload)
-        count = len(self.operands) // 2
-        print_operands(printer, "ins", list(self.operands[:count]))
-        print_operands(printer, "outs", list(self.operands[count:]))
+        print_operands(printer, "ins", self.inputs)
+        print_operands(printer, "outs", self.inits)
         printer.print_string(f" dimensions = {list(self.dimensions.get_values())}")
         printer.print_op_attributes(self.attributes)
         if payload is None:

@@ -37,7 +37,7 @@ def _linalg() -> Dialect:
     named = [op for name, op in NAMED_OPS.items() if name in FORMS or op.name not in known]
     structured = (
         structured_linalg.UpstreamGenericOp,
-        structured_linalg.UpstreamReduceOp,
+        structured_linalg.ReduceOp,
         structured_linalg.MapOp,
         structured_linalg.ContractOp,
         structured_linalg.ElementwiseOp,

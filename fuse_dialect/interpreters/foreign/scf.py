@@ -41,4 +41,22 @@ def _while(op: Operation, operands: Sequence[Array], around: Surroundings) -> Se
         is_repeated = True
 
 
-MEANINGS: Rows = {"scf.for": _for, "scf.if": _if, "scf.while": _while}
+def _index_switch(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Value]:
+    assert isinstance(op, scf.IndexSwitchOp), "the row's op"
+    regions = dict(zip(op.cases.get_values(), op.case_regions, strict=True))
+    return around.run(regions.get(int(operands[0]), op.default_region))
+
+
+def _execute_region(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Value]:
+    if len(op.regions[0].blocks) != 1:
+        raise ValueError(f"expects one block, got {len(op.regions[0].blocks)}")
+    return around.run(op.regions[0])
+
+
+MEANINGS: Rows = {
+    "scf.execute_region": _execute_region,
+    "scf.for": _for,
+    "scf.if": _if,
+    "scf.index_switch": _index_switch,
+    "scf.while": _while,
+}

@@ -2,11 +2,13 @@
 
     python tools/fuzz_chains.py reductions [--seed N] [--count N] [--minutes N]
     python tools/fuzz_chains.py programs [--seed N] [--count N] [--minutes N] [--target-cpu CPU]
+    python tools/fuzz_chains.py moves [--seed N] [--count N] [--minutes N] [--target-cpu CPU]
 
 `reductions` asks the algebra of cascades whether a chain splits, and where it says so runs one pass in random blocks on
 NumPy: it must give what the stages give. `programs` plans with the strategy `cost`, and compares with the unfused
-program: chains of known sizes, and attention to columns of open length at several lengths. Each finding is printed with
-its seed; the exit code is 1 if there is one.
+program: chains of known sizes, and attention to columns of open length at several lengths. `moves` does so for products
+of images and matrices between which values are moved, and says of which kernels `cost` expected more. Each finding is
+printed with its seed; the exit code is 1 if there is one.
 """
 
 import argparse
@@ -17,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from fuzzing.chains import random_chain, random_pass
 from fuzzing.comparing import assert_agrees
+from fuzzing.moves import random_moves
 from fuzzing.reduction_chains import checked_chain
 
 import fuse_dialect as fd
@@ -56,6 +59,24 @@ def check_program(seed: int, target_cpu: str | None) -> tuple[str, str]:
     return f"{kind}, {'in strips' if in_strips else 'other kernels'}", ""
 
 
+def check_moves(seed: int, target_cpu: str | None) -> tuple[str, str]:
+    """What a program of moves is, and what is wrong with it or not as planned."""
+    chain = random_moves(seed, sizes=(5, 14), channels=(3, 16, 20))
+    program = fd.compile(
+        fd.parse(chain.text), strategy="cost", threads=1 + seed % 2, cache=False, target_cpu=target_cpu
+    )
+    random = np.random.default_rng(seed)
+    inputs = [_input(random, shape, in_runs=False) for shape in chain.shapes_at({})]
+    try:
+        assert_agrees(fd.parse(chain.text), inputs, program(*inputs))
+    except AssertionError as error:
+        return "wrong", f"{error}\n{chain.text}"
+    for kernel in program.kernels:
+        if kernel.promised:
+            return "not as planned", f"{kernel.name} is planned as {kernel.promised}, and is {kernel.family}"
+    return "in strips" if any(kernel.family == "strips" for kernel in program.kernels) else "other kernels", ""
+
+
 def _input(random: np.random.Generator, shape: tuple[int, ...], *, in_runs: bool) -> np.ndarray:
     """Random numbers; half of those in runs are the same for 150 columns, so that masks hide whole blocks."""
     numbers = (random.standard_normal(shape) * 0.5).astype(np.float32)
@@ -67,15 +88,16 @@ def _input(random: np.random.Generator, shape: tuple[int, ...], *, in_runs: bool
 def main() -> int:
     """Run seeds, and print what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("reductions", "programs"))
+    parser.add_argument("kind", choices=("reductions", "programs", "moves"))
     parser.add_argument("--seed", type=int, default=0, help="the first one")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so long")
     parser.add_argument("--target-cpu", metavar="CPU", help="make code for this processor, `haswell` for one")
     options = parser.parse_args()
     check: Callable[[int], tuple[str, str]] = check_reductions
-    if options.kind == "programs":
-        check = lambda seed: check_program(seed, options.target_cpu)  # noqa: E731
+    if options.kind != "reductions":
+        of_kind = check_program if options.kind == "programs" else check_moves
+        check = lambda seed: of_kind(seed, options.target_cpu)  # noqa: E731
     counts: dict[str, int] = {}
     findings, begun = 0, time.monotonic()
     for seed in range(options.seed, options.seed + options.count):

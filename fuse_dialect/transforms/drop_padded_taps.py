@@ -1,16 +1,18 @@
-"""`drop-padded-taps`: a convolution loses the taps that lie in padding wherever its window stands, or mostly.
+"""`drop-padded-taps`: a convolution loses the taps that lie in padding wherever its window stands, or in some windows.
 
 With a dilation as large as the image, as in DeepLab, all taps but those in the middle meet zeros alone. What is left is
-a convolution with a smaller kernel, cut from the constant, and with less padding. With a dilation a little smaller, the
-outer taps meet the image in a few windows at its borders. Each becomes a convolution of those windows alone, and is
-added where they stand. The products are the same but for those with zeros.
+a convolution with a smaller kernel, cut from the constant, and with less padding. Other taps meet the image in some
+windows only: those far apart in windows at its borders, and the outer ones of 3x3 taps over an image of 7x7 not in the
+first or not in the last. Each becomes a convolution of its windows alone, and is added where they stand. The products
+are the same but for those with zeros.
 
 1. Zero times infinity is nan, so the kernel is a constant of finite numbers; padding is zero.
 2. Sizes are known, and a tap of each axis meets the image.
 3. Left alone: ops whose `fuse.pattern_kind` says how they fuse.
-4. A tap that meets the image in some windows is cut off where it meets it in at most `FEW` of an axis, a tap is left,
-   and it saves `LEAST_SAVED` products for each element that is added, and as many in all as `LEAST_IN_ALL`. Sums are
-   then rounded in parts: so it is in f32, f64 and integers alone, and with one group.
+4. A tap is cut off where it meets the image in fewer windows of its axis than another one does, at most `FEW` times as
+   many, and saves `LEAST_SAVED` products for each element that is added, and as many in all as `LEAST_IN_ALL`. Sums are
+   then rounded in parts: so it is in f32, f64 and integers alone, and with one group. Taps side by side over
+   `FOR_TILES` windows or more stay, as tiles of results take fewer products than are saved.
 """
 
 from collections.abc import Sequence
@@ -36,11 +38,13 @@ from fuse_dialect.transforms.unfinished import walk_unfinished
 
 _Each = TypeVar("_Each")
 
-FEW = 0.5
-"""The share of an axis's windows in which a tap that is cut off may meet the image (4)."""
-LEAST_SAVED = 64
+FEW = 0.9
+"""In how many windows a tap that is cut off may meet the image, for each one of the tap that meets it most (4)."""
+FOR_TILES = 8
+"""Windows of an axis from which on taps side by side are left to tiles of results, which take fewer products (4)."""
+LEAST_SAVED = 8
 """Products saved by a tap that is cut off, for each element of the result, which is written and read once more (4)."""
-LEAST_IN_ALL = 1 << 20
+LEAST_IN_ALL = 1 << 19
 """Products saved by a tap that is cut off: what the calls of some more kernels take (4)."""
 
 
@@ -152,7 +156,8 @@ class _Part:
         """An axis, its taps that are cut off, and the part with the others; `None` where there are none (4)."""
         for axis in range(len(self.taps)):
             numbers = self.numbers(axis)
-            few = [tap for tap in numbers if self._is_cut(axis, tap)]
+            most = max(len(self.met(axis, tap)) for tap in numbers)
+            few = [tap for tap in numbers if len(self.met(axis, tap)) <= FEW * most and self._is_cut(axis, tap)]
             left = [tap for tap in numbers if tap not in few]
             if few and left and left[-1] - left[0] == len(left) - 1:
                 part = self.with_taps(axis, left[0], left[-1])
@@ -165,7 +170,9 @@ class _Part:
         _, (outputs, inputs, *_) = op.canonical_shapes()
         batch = op.input.type.get_shape()[op.data_axes[0]]
         dtype = element_dtype(op.result.type.element_type)
-        if not met or met > FEW * count or DYNAMIC in (batch, inputs, outputs) or op.groups.value.data != 1:
+        if self.distance(axis) == 1 and count >= FOR_TILES:
+            return False
+        if not met or DYNAMIC in (batch, inputs, outputs) or op.groups.value.data != 1:
             return False
         others = prod(len(self.numbers(each)) for each in range(len(self.taps)) if each != axis)
         saved = inputs * others * (count - met) / count

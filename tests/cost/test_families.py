@@ -8,6 +8,7 @@ import onnx
 import pytest
 from fuzzing.chains import random_chain
 from fuzzing.generator import make_program
+from fuzzing.moves import random_moves
 from fuzzing.promises import MACHINES, broken_promises
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
@@ -80,6 +81,41 @@ func.func @main(%x: tensor<6x8x7xf32>, %w: tensor<8x7xf32>, %v: tensor<4x1x8xf32
   return %y : tensor<6x4x2x8xf32>
 }"""
 
+IMAGE_WITH_A_ROW_TO_ALL = """
+func.func @main(%x: tensor<1x16x28x28xf32>, %w: tensor<16x16x1x1xf32>)
+  -> (tensor<1x16x28x28xf32>, tensor<1x16x28x28xf32>) {
+  %p = fuse.conv2d %x, %w : (tensor<1x16x28x28xf32>, tensor<16x16x1x1xf32>) -> tensor<1x16x28x28xf32>
+  %t = fuse.tanh %p : tensor<1x16x28x28xf32>
+  %s = fuse.strided_slice %p, begin = [0], end = [1], axes = [2]
+    : (tensor<1x16x28x28xf32>) -> tensor<1x16x1x28xf32>
+  %y = fuse.add %x, %s : (tensor<1x16x28x28xf32>, tensor<1x16x1x28xf32>) -> tensor<1x16x28x28xf32>
+  return %t, %y : tensor<1x16x28x28xf32>, tensor<1x16x28x28xf32>
+}"""
+PADDED_AT_THE_END = """
+func.func @main(%x: tensor<1x64x28x28xf32>, %v: tensor<64x64x1x1xf32>, %w: tensor<64x64x1x1xf32>)
+  -> tensor<1x64x28x28xf32> {
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %s = fuse.strided_slice %x, begin = [18], end = [28], axes = [3]
+    : (tensor<1x64x28x28xf32>) -> tensor<1x64x28x10xf32>
+  %p = fuse.conv2d %s, %v : (tensor<1x64x28x10xf32>, tensor<64x64x1x1xf32>) -> tensor<1x64x28x10xf32>
+  %q = fuse.pad %p, %zero, low = [0, 0, 0, 0], high = [0, 0, 0, 18]
+    : (tensor<1x64x28x10xf32>, tensor<f32>) -> tensor<1x64x28x28xf32>
+  %r = fuse.conv2d %x, %w : (tensor<1x64x28x28xf32>, tensor<64x64x1x1xf32>) -> tensor<1x64x28x28xf32>
+  %y = fuse.add %r, %q : tensor<1x64x28x28xf32>
+  return %y : tensor<1x64x28x28xf32>
+}"""
+TURNED_AT_THE_END = """
+func.func @main(%x: tensor<1x16x28x28xf32>, %w: tensor<16x16x1x1xf32>, %v: tensor<28xf32>)
+  -> (tensor<1x16x28x28xf32>, tensor<1x16x28x28xf32>) {
+  %p = fuse.conv2d %x, %w : (tensor<1x16x28x28xf32>, tensor<16x16x1x1xf32>) -> tensor<1x16x28x28xf32>
+  %r = fuse.reverse %x, axes = [2] : tensor<1x16x28x28xf32>
+  %a = fuse.add %p, %r : tensor<1x16x28x28xf32>
+  %y = fuse.add %a, %v : (tensor<1x16x28x28xf32>, tensor<28xf32>) -> tensor<1x16x28x28xf32>
+  %t = fuse.transpose %r, permutation = [0, 1, 3, 2] : (tensor<1x16x28x28xf32>) -> tensor<1x16x28x28xf32>
+  %z = fuse.add %t, %a : tensor<1x16x28x28xf32>
+  return %y, %z : tensor<1x16x28x28xf32>, tensor<1x16x28x28xf32>
+}"""
+
 
 def broken(module: ModuleOp, machine: str = MACHINE) -> list[str]:
     return broken_promises(module, machine)[0]
@@ -113,6 +149,16 @@ def test_random_chains_become_what_is_promised(first: int) -> None:
     assert strips
 
 
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_random_moves_become_what_is_promised(first: int) -> None:
+    strips = 0
+    for seed in range(first, first + 20):
+        differs, families = broken_promises(fd.parse(random_moves(seed).text), MACHINES[seed % len(MACHINES)])
+        assert differs == [], seed
+        strips += families.count("strips")
+    assert strips
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(LIGHT_MODELS.glob("*.onnx")), ids=lambda path: path.stem)
 def test_networks_become_what_is_promised(path: Path) -> None:
@@ -139,6 +185,9 @@ def test_a_broken_promise_is_told(machine: str, monkeypatch: pytest.MonkeyPatch)
         RESHAPED_ACROSS_AND_ADDED,
         ROWS_CUT_IN_FEW,
         ROWS_THAT_ARE_LOOKED_UP,
+        IMAGE_WITH_A_ROW_TO_ALL,
+        PADDED_AT_THE_END,
+        TURNED_AT_THE_END,
     ],
 )
 def test_what_broke_a_promise_once_keeps_it(text: str, machine: str) -> None:

@@ -10,7 +10,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
+from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.convolution import Conv2dOp
+from fuse_dialect.transforms import drop_padded_taps
 from fuse_dialect.transforms.drop_padded_taps import DropPaddedTapsPass
 
 
@@ -57,6 +59,58 @@ def test_the_result_is_the_same_and_many_lose_taps() -> None:
         changed += taps_of(module) != before
         assert_sums_of(fd.parse(text), [x, w], fd.run(module, x, w))
     assert changed > 20
+
+
+def test_taps_of_few_windows_are_computed_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drop_padded_taps, "LEAST_SAVED", 0)
+    monkeypatch.setattr(drop_padded_taps, "LEAST_IN_ALL", 0)
+    cut = 0
+    for seed in range(200):
+        text, *shapes = program(Random(seed))
+        arrays = np.random.default_rng(seed)
+        x, w = (arrays.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
+        module = with_kernel(text, w)
+        DropPaddedTapsPass().apply(Context(), module)
+        module.verify()
+        cut += len(taps_of(module)) > 1
+        assert_sums_of(fd.parse(text), [x, w], fd.run(module, x, w))
+    assert cut > 20
+
+
+def atrous(element: str, *, channels: int = 128, groups: int = 1, distance: int = 12) -> str:
+    """A convolution of an image of 14x14 whose outer taps are far apart."""
+    image = f"tensor<1x{channels}x14x14x{element}>"
+    kernel = f"tensor<{channels}x{channels // groups}x3x3x{element}>"
+    return f"""func.func @main(%x: {image}, %w: {kernel}) -> {image} {{
+      %y = fuse.conv2d %x, %w, padding = {[distance] * 4}, dilation = {[distance] * 2}, groups = {groups}
+        : ({image}, {kernel}) -> {image}
+      return %y : {image}
+    }}"""
+
+
+def test_outer_taps_of_an_atrous_convolution_are_small_products() -> None:
+    module = with_kernel(atrous("f32", channels=256), np.ones((256, 256, 3, 3), np.float32))
+    DropPaddedTapsPass().apply(Context(), module)
+    convolutions = [op for op in module.walk() if isinstance(op, Conv2dOp)]
+    sizes = sorted(op.result.type.get_shape()[2:] for op in convolutions)
+    assert sizes == [*[(2, 2)] * 4, *[(2, 14)] * 2, *[(14, 2)] * 2, (14, 14)]
+    assert set(taps_of(module)) == {(1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "kernel"),
+    [
+        pytest.param(atrous("f16"), np.ones((128, 128, 3, 3), np.float16), id="sums that would be rounded once more"),
+        pytest.param(atrous("f32", groups=4), np.ones((128, 32, 3, 3), np.float32), id="several groups"),
+        pytest.param(atrous("f32", channels=16), np.ones((16, 16, 3, 3), np.float32), id="few products"),
+        pytest.param(atrous("f32", distance=1), np.ones((128, 128, 3, 3), np.float32), id="tiles of results"),
+    ],
+)
+def test_some_keep_taps_of_few_windows(text: str, kernel: Array, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drop_padded_taps, "FEW", 1.0)
+    module = with_kernel(text, kernel)
+    DropPaddedTapsPass().apply(Context(), module)
+    assert taps_of(module) == [(3, 3)]
 
 
 @pytest.mark.parametrize(("value", "taps"), [(1.0, (1, 1)), (np.inf, (3, 3)), (np.nan, (3, 3))])

@@ -1,18 +1,18 @@
 """`drop-padded-taps`: a convolution loses the taps that lie in padding wherever its window stands, or in some windows.
 
 With a dilation as large as the image, as in DeepLab, all taps but those in the middle meet zeros alone. What is left is
-a convolution with a smaller kernel, cut from the constant, and with less padding. Other taps meet the image in some
-windows only: those far apart in windows at its borders, and the outer ones of 3x3 taps over an image of 7x7 not in the
-first or not in the last. Each becomes a convolution of its windows alone, and is added where they stand. The products
-are the same but for those with zeros.
+a convolution with a smaller kernel, cut from the constant, and with less padding. Of others the outer taps meet the
+image in some windows at its borders: with a dilation a little smaller, or 3x3 taps over an image of 4x4. Each becomes a
+convolution of its windows alone, and is added where they stand. The products are the same but for those with zeros.
 
 1. Zero times infinity is nan, so the kernel is a constant of finite numbers; padding is zero.
 2. Sizes are known, and a tap of each axis meets the image.
 3. Left alone: ops whose `fuse.pattern_kind` says how they fuse.
 4. A tap is cut off where it meets the image in fewer windows of its axis than another one does, at most `FEW` times as
-   many, and saves `LEAST_SAVED` products for each element that is added, and as many in all as `LEAST_IN_ALL`. Sums are
-   then rounded in parts: so it is in f32, f64 and integers alone, and with one group. Taps side by side over
-   `FOR_TILES` windows or more stay, as tiles of results take fewer products than are saved.
+   many. It is worth some more kernels where at most `MOST_LEFT` of all products are left, and each tap saves
+   `LEAST_SAVED` of them for each element that is added, and `LEAST_IN_ALL`. Sums are then rounded in parts: so it is in
+   f32, f64 and integers alone, and with one group. Taps side by side over `FOR_TILES` windows or more stay, as tiles of
+   results take fewer products than are saved.
 """
 
 from collections.abc import Sequence
@@ -40,6 +40,8 @@ _Each = TypeVar("_Each")
 
 FEW = 0.9
 """In how many windows a tap that is cut off may meet the image, for each one of the tap that meets it most (4)."""
+MOST_LEFT = 0.75
+"""The share of products that may be left where taps are cut off (4)."""
 FOR_TILES = 8
 """Windows of an axis from which on taps side by side are left to tiles of results, which take fewer products (4)."""
 LEAST_SAVED = 8
@@ -69,13 +71,15 @@ def _drop(op: ConvOp) -> None:
         return
     windows = op.windows(tuple(extent))
     whole = _Part(op, op.input, tuple(slice(0, taps) for taps in extent), windows.low, windows.high)
-    if whole.is_smallest:
+    smallest = whole.smallest
+    is_cut = smallest.left <= MOST_LEFT and smallest.few is not None
+    if smallest is whole and not is_cut:
         return
     kernel = constant_of(op.weight)
     if kernel is None or not (kernel.dtype.kind in "iu" or np.isfinite(kernel.astype(np.float64)).all()):
         return
     parts = _Parts(op, kernel)
-    parts.finish(parts.computed(whole))
+    parts.finish(parts.computed(smallest) if is_cut else parts.convolution(smallest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +145,21 @@ class _Part:
         )
 
     @property
-    def smaller(self) -> "_Part | None":
-        """The part without the outer taps of an axis that meet padding alone; `None` where there are none (2)."""
+    def smallest(self) -> "_Part":
+        """The part without the outer taps of all axes that meet padding alone (2)."""
         for axis in range(len(self.taps)):
             met = [tap for tap in self.numbers(axis) if self.met(axis, tap)]
             if met and len(self.numbers(axis)) > met[-1] - met[0] + 1:
                 part = self.with_taps(axis, met[0], met[-1])
                 if part is not None:
-                    return part
-        return None
+                    return part.smallest
+        return self
+
+    @property
+    def left(self) -> float:
+        """The share of products that meet the image (4)."""
+        met = [[len(self.met(axis, tap)) for tap in self.numbers(axis)] for axis in range(len(self.taps))]
+        return prod(sum(each) / (len(each) * self.count(axis)) for axis, each in enumerate(met))
 
     @property
     def few(self) -> tuple[int, list[int], "_Part"] | None:
@@ -180,11 +190,6 @@ class _Part:
         is_wide = dtype.kind in "iu" or dtype.str[1:] in ("f4", "f8")
         return is_wide and saved >= LEAST_SAVED and saved * elements >= LEAST_IN_ALL
 
-    @property
-    def is_smallest(self) -> bool:
-        """Whether the part is computed as it is."""
-        return self.smaller is None and self.few is None
-
 
 class _Parts(Expansion):
     """The convolutions and sums that take the place of one convolution."""
@@ -195,9 +200,7 @@ class _Parts(Expansion):
 
     def computed(self, part: _Part) -> SSAValue:
         """The sums of a part."""
-        smaller = part.smaller
-        if smaller is not None:
-            return self.computed(smaller)
+        part = part.smallest
         cut = part.few
         if cut is None:
             return self.convolution(part)

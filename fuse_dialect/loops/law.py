@@ -54,6 +54,7 @@ from fuse_dialect.loops.pairs import (
     multiply_one_operand,
     passes_no_columns,
     passes_short_rows,
+    read_in_one_order,
     reads_the_rest_in_order,
     rows_in_step,
     run_over_one_space,
@@ -256,6 +257,7 @@ SIDE_BY_SIDE = Way(
     (
         Row(40, "neither multiplies", are_loops, _DIFFER),
         Row(41, "both read one value", lambda p: not p.producer.reads.keys().isdisjoint(p.consumer.reads), _DIFFER),
+        Row(52, "neither reads moved what the other reads in order", read_in_one_order, _DIFFER),
     ),
     _side_by_side,
 )

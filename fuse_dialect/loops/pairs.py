@@ -80,6 +80,13 @@ def are_alike(pair: Pair, operands: Iterable[int]) -> bool:
     return any((one[value].order, one[value].rows) == (other[value].order, other[value].rows) for value in operands)
 
 
+def read_in_one_order(pair: Pair) -> bool:
+    """Whether neither moves what the other reads in order: a transpose runs in blocks, and blocks are all of a map."""
+    one, other = pair.producer.reads, pair.consumer.reads
+    shared = one.keys() & other.keys()
+    return all((one[value].order is Order.MOVED) == (other[value].order is Order.MOVED) for value in shared)
+
+
 def gives_one_each(pair: Pair) -> bool:
     """Whether each is one product, or a kernel without any, that stores one value."""
     return all(len(form.gives) == 1 and form.siblings == 1 for form in pair.forms)

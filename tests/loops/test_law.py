@@ -364,6 +364,10 @@ REFUSED: Mapping[int, list[Case]] = {
     ],
     40: [SIDE_BY_SIDE.changed(p_loops=Loops.WINDOWS), SIDE_BY_SIDE.changed(c_loops=Loops.PRODUCT)],
     41: [SIDE_BY_SIDE.changed(c_reads={OTHER: SAME})],
+    52: [
+        SIDE_BY_SIDE.changed(c_reads={X: access(Order.MOVED, 0)}),
+        SIDE_BY_SIDE.changed(p_reads={X: access(Order.MOVED, 0)}),
+    ],
     42: [
         STRIPS.changed(c_loops=Loops.WINDOWS),
         STRIPS.changed(c_finds_faults=True),

@@ -20,6 +20,9 @@ from fuse_dialect.dialect.types import (
     with_shape,
 )
 
+_MOST_AXES = 64
+"""Those of an array of NumPy 2. The length of a list of sizes is a number of axes, and a type has memory for each."""
+
 
 class DynamicOp(FuseOp, ABC):
     """An op some of whose operands say what properties or the result type say in the op without the prefix `dyn_`."""
@@ -85,7 +88,7 @@ class DynamicOp(FuseOp, ABC):
         """How many numbers a list of integers holds.
 
         Raises:
-            VerifyException: It is no such list, or its length is not known.
+            VerifyException: It is no such list, its length is not known, or no array has so many axes.
         """
         type = operand.type
         assert is_tensor(type), "the operands of an op on tensors"
@@ -93,6 +96,8 @@ class DynamicOp(FuseOp, ABC):
         require_integers(type, name)
         if count == DYNAMIC:
             raise VerifyException(f"expects '{name}' of a known number of elements, got {type}")
+        if count > _MOST_AXES:
+            raise VerifyException(f"expects '{name}' of at most {_MOST_AXES} numbers, one for each axis, got {type}")
         return count
 
 

@@ -19,6 +19,7 @@ Source: TVM `FoldConstant`, src/relay/transforms/fold_constant.cc (v0.18).
 Differs from TVM: its pass knows no budget, and evaluates by compiling.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -180,7 +181,9 @@ def _chosen(op: WhereOp, condition: Array | None) -> SSAValue | None:
 
 
 def _is_static(value: SSAValue) -> bool:
-    return is_tensor(value.type) and byte_count(value.type) is not None
+    """Whether the value is an array of known size, and NumPy can show one: no other has an address for each byte."""
+    bytes = byte_count(value.type) if is_tensor(value.type) else None
+    return bytes is not None and bytes <= sys.maxsize
 
 
 def _is_splat(array: Array) -> bool:

@@ -16,6 +16,7 @@ from fuse_dialect.dialect.ops.pooling import (
     MaxPool2dIndicesOp,
     MaxPool2dOp,
 )
+from fuse_dialect.lowering.loop_program import lower_op
 
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int8, np.uint8])
@@ -144,6 +145,26 @@ def test_adaptive_avg_pool2d_is_its_definition(apply, random, output_size):
     np.testing.assert_allclose(apply(AdaptiveAvgPool2dOp, x, output_size=output_size), expected)
     got = apply(AdaptiveAvgPool2dOp, x.transpose(0, 2, 3, 1), output_size=output_size, layout="NHWC")
     np.testing.assert_allclose(got.transpose(0, 3, 1, 2), expected)
+
+
+def test_costs_of_adaptive_pools_count_the_elements_of_each_window(build):
+    for size, count in itertools.product(range(1, 13), range(1, 17)):
+        windows = [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+        op = build(AdaptiveAvgPool2dOp, f"1x1x{size}x1xf32", output_size=[count, 1])
+        assert op.flops() == sum(end - first for first, end in windows)
+
+
+def test_loops_of_adaptive_pools_are_as_long_as_the_longest_window(build):
+    for size, count in itertools.product(range(1, 13), range(1, 17)):
+        longest = max(-(-(i + 1) * size // count) - i * size // count for i in range(count))
+        program = lower_op(build(AdaptiveAvgPool2dOp, f"1x1x{size}x1xf32", output_size=[count, 1]))
+        assert [axis.size for axis in program.stages[0].axes] == [1, 1, count, 1, longest, 1]
+
+
+def test_an_adaptive_pool_of_more_windows_than_memory_has_room_for_has_loops(build):
+    op = build(AdaptiveAvgPool2dOp, "1x1x4x4xf32", output_size=[10**15, 1])
+    assert [axis.size for axis in lower_op(op).stages[0].axes] == [1, 1, 10**15, 1, 1, 4]
+    assert op.flops() == 4 * 10**15
 
 
 def test_ceil_mode_drops_a_window_that_starts_behind_the_operand(infer):

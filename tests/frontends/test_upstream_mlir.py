@@ -241,3 +241,29 @@ def test_a_tensor_without_axes_is_expanded() -> None:
 def test_a_tensor_without_axes_is_expanded_to_one_element_alone() -> None:
     with pytest.raises(VerifyException, match="expects axes of size 1 and no groups"):
         parse_mlir(EXPANDED.format(size=2)).verify()
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        ("linalg.matmul ins(%x : T) outs(%x : T) -> T", "2 operands in 'ins' and 1 in 'outs', got 1 and 1"),
+        ("linalg.matmul outs(%x : T) -> T", "2 operands in 'ins' and 1 in 'outs', got 0 and 1"),
+        ("linalg.tanh ins(%x : T) -> T", "1 operands in 'ins' and 1 in 'outs', got 1 and 0"),
+        ("linalg.elementwise <add> ins(%x : T) outs(%x : T) -> T", "2 operands in 'ins' and 1 in 'outs', got 1 and 1"),
+        ("linalg.map { math.exp } ins(%x : T)", "one operand in 'outs', got 0"),
+        ("linalg.softmax dimension(7) ins(%x : T) outs(%x : T) -> T", "an axis of 2, got 7"),
+        ("linalg.pack %x inner_dims_pos = [7] inner_tiles = [2] into %z : T -> U", r"an axis of 2 .* got \[7\]"),
+        ("linalg.pack %x inner_dims_pos = [0] inner_tiles = [2] into %x : T -> T", "3 axes in tiles, got 2"),
+        (
+            "linalg.pack %x outer_dims_perm = [1, 1] inner_dims_pos = [0] inner_tiles = [2] into %z : T -> U",
+            r"an order of 2 axes, got \[1, 1\]",
+        ),
+        ("arith.constant 9223372036854775808 : index", "out of range for an index"),
+        ("arith.constant dense<[-9223372036854775809]> : tensor<1xindex>", "out of range for an index"),
+    ],
+)
+def test_an_op_that_cannot_be_is_refused_at_its_place(op: str, message: str) -> None:
+    text = f"func.func @f(%x: T, %z: U) {{\n%y = {op}\nreturn\n}}".replace("T", "tensor<4x4xf32>")
+    with pytest.raises((FuseError, VerifyException), match=message) as raised:
+        parse_mlir(text.replace("U", "tensor<2x4x2xf32>")).verify()
+    assert not isinstance(raised.value, FuseError) or "<string>:2:" in str(raised.value)

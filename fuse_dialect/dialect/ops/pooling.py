@@ -1,5 +1,6 @@
 """Pooling in two spatial dimensions: kind `out_ewise_fusable`."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -518,9 +519,9 @@ class AdaptiveAvgPool2dOp(SpatialOp):
         places: list[Index] = []
         guards: list[Guard] = []
         covered = scalars.constant(1, i64)
-        for axis, (at, size, count) in enumerate(zip(self.spatial_indices(nest), sizes, counts, strict=True)):
+        for at, size, count in zip(self.spatial_indices(nest), sizes, counts, strict=True):
             first, end = at * size // count, (at * size + (size + count - 1)) // count
-            longest = max(end - first for first, end in self._bounds(size, axis))
+            longest = _longest_part(size, count)
             tap = nest.reduced(longest)
             places.append(first + tap)
             guards.append(Guard(end - first - tap - 1, longest))
@@ -535,5 +536,19 @@ class AdaptiveAvgPool2dOp(SpatialOp):
         shape = self.nchw_shape
         if DYNAMIC in shape:
             return None
-        covered = [sum(end - first for first, end in self._bounds(shape[2 + axis], axis)) for axis in (0, 1)]
+        counts = self.output_size.get_values()
+        # Parts next to each other share an element, unless a part begins where another ends.
+        covered = [size + count - math.gcd(size, count) for size, count in zip(shape[2:], counts, strict=True)]
         return product((*shape[:2], *covered))
+
+
+def _longest_part(size: int, count: int) -> int:
+    """Elements of the longest of `count` parts; part i covers floor(i * size / count) to ceil((i + 1) * size / count).
+
+    There may be any number of parts, so none is made. With what both have in common taken out, the beginnings leave
+    every rest of a division by `count`: a part reaches into one more element than its share has if it begins or ends
+    inside of one, and into two if it does both.
+    """
+    common = math.gcd(size, count)
+    whole, rest = divmod(size // common, count // common)
+    return whole + min(rest, 2)

@@ -372,9 +372,9 @@ class Resize2dOp(FuseOp):
         return resampling.coordinate_code(pixel, size, count, scale, self.coordinate_transformation_mode.data)
 
     def _places(self, axis: "_Axis") -> npt.NDArray[np.float64] | None:
-        """The same for all pixels; `None` if a size is open."""
+        """The same for all pixels; `None` if a size is open, or too large for a list."""
         size, count = axis.size, axis.count
-        if not isinstance(size, int) or not isinstance(count, int):
+        if not isinstance(size, int) or not isinstance(count, int) or count > MOST_PLACES:
             return None
         if axis.part is not None:
             return resampling.cropped_coordinates(size, count, *axis.part)

@@ -1,12 +1,13 @@
 """Parsing of `dense<...>` and `array<...>` attributes, exact for every float and safe for every claimed size.
 
-Differs from xDSL 0.74 in two ways:
+Differs from xDSL 0.74 in three ways:
 
 1. A hexadecimal literal in a float list is a bit pattern, as in MLIR: `dense<0xFF800000> : tensor<f32>` is -inf, where
    xDSL reads the integer 4286578688. JAX writes so, and xDSL's own printer does for nan and inf.
 2. A splat of more than `MAX_EXPANDED_SPLAT` elements is stored as one element, where xDSL repeats it in memory: the
    20 bytes `tensor<1000000000xf32>` would otherwise ask for 12 GB. xDSL's printer and ours print both forms alike;
    who reads `data` as an array must broadcast when it holds one element.
+3. An index that does not fit 64 bits is an error at its place; xDSL takes it outside of a list, and fails in one.
 """
 
 import math
@@ -23,7 +24,9 @@ from xdsl.dialects.builtin import (
     ComplexType,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    FloatAttr,
     IndexType,
+    IntegerAttr,
     IntegerType,
     PackableType,
     RankedStructure,
@@ -74,7 +77,17 @@ class DenseLiteralParser(Parser):
                     return tuple(_as_float(part, parser, element_type, self.span) for part in parts)
                 if not all(isinstance(part, int) for part in parts):
                     parser.raise_error("expected integer values", self.span)
+            if isinstance(type, IndexType) and isinstance(value, int):
+                _check_index(parser, value, self.span)
             return super().to_type(parser, type)
+
+    def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr | FloatAttr | None:
+        """Parse `3 : i32` or `1.5 : f32` (3)."""
+        span = self._current_token.span
+        attribute = super().parse_optional_builtin_int_or_float_attr()
+        if isinstance(attribute, IntegerAttr) and isinstance(attribute.type, IndexType):
+            _check_index(self, attribute.value.data, span)
+        return attribute
 
     def _parse_optional_bool_int_or_float(
         self,
@@ -191,6 +204,12 @@ class DenseLiteralParser(Parser):
         values = self.parse_comma_separated_list(self.Delimiter.NONE, parse_float)
         self.parse_characters(">", " in dense array")
         return DenseArrayBase.from_list(element_type, values)
+
+
+def _check_index(parser: AttrParser, value: int, span: Span) -> None:
+    """Raise an error unless an index has at most 64 bits (3)."""
+    if not -(2**63) <= value < 2**63:
+        parser.raise_error(f"integer value {value} is out of range for an index", span)
 
 
 def _as_float(value: object, parser: AttrParser, type: AnyFloat, span: Span) -> float:

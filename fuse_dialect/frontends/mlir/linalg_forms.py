@@ -114,3 +114,13 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
     "sub": ("arith.subf", "arith.subi"),
 }
 """Element by element: the scalar function for floats and the one for integers; empty where none says it alone."""
+
+
+_TWO = frozenset(["add", "div", "div_unsigned", "max", "max_unsigned", "min", "min_unsigned", "mul", "powf", "sub"])
+
+
+def input_count(name: str) -> int:
+    """How many inputs a named op has; each has one output."""
+    if name == "contract" or name in FORMS:
+        return 2
+    return 3 if name == "select" else 2 if name in _TWO else 1

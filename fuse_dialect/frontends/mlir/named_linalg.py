@@ -43,7 +43,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.types import is_tensor
-from fuse_dialect.frontends.mlir.linalg_forms import FORMS, FUNCTIONS, Form
+from fuse_dialect.frontends.mlir.linalg_forms import FORMS, FUNCTIONS, Form, input_count
 
 SCALAR_OPS: Mapping[str, type[Operation]] = {op.name: op for op in (*arith.Arith.operations, *Math.operations)}
 """Ops of `arith` and `math` by name."""
@@ -81,6 +81,8 @@ class NamedOp(IRDLOperation):
 
     def verify_(self) -> None:
         """Check that results are as the outputs, whose types are those that the form says."""
+        if (message := self.wrong_counts(self.inputs, self.outputs)) is not None:
+            raise VerifyException(message)
         if list(self.result_types) != result_types(self.outputs):
             raise VerifyException("expects a result of the type of each tensor in 'outs'")
 
@@ -90,6 +92,14 @@ class NamedOp(IRDLOperation):
             return cast(ArrayAttr[AffineMapAttr], self.indexing_maps)
         form = FORMS.get(self.name.removeprefix("linalg."))
         return aligned(self.operands) if form is None else _maps_of(form, self.strides, self.dilations)
+
+    @classmethod
+    def wrong_counts(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> str | None:
+        """What to say of more or fewer operands than the op has: the region is made of them."""
+        count = input_count(cls.name.removeprefix("linalg."))
+        if (len(inputs), len(outputs)) == (count, 1):
+            return None
+        return f"expects {count} operands in 'ins' and 1 in 'outs', got {len(inputs)} and {len(outputs)}"
 
     @classmethod
     def hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
@@ -115,10 +125,13 @@ class NamedOp(IRDLOperation):
             if name in attributes:
                 properties[name] = attributes.pop(name)
         attributes.pop("operandSegmentSizes", None)
+        start = parser.pos
         inputs, outputs = parse_operands(parser, "ins"), parse_operands(parser, "outs")
         attributes |= parser.parse_optional_attr_dict()
         if parser.parse_optional_punctuation("->"):
             parse_result_types(parser)
+        if (message := cls.wrong_counts(inputs, outputs)) is not None:
+            parser.raise_error(message, start)
         return cls(inputs, outputs, properties, attributes)
 
     def print(self, printer: Printer) -> None:

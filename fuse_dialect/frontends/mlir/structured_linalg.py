@@ -197,8 +197,11 @@ class MapOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         """Parse the short form, or the one with a region."""
         payload = _payload(parser)
+        start = parser.pos
         inputs, outputs = parse_operands(parser, "ins"), parse_operands(parser, "outs")
         attributes = parser.parse_optional_attr_dict()
+        if len(outputs) != 1:
+            parser.raise_error(f"expected one operand in 'outs', got {len(outputs)}", start)
         element = element_of(outputs[0].type)
         if payload is None:
             region = _parse_region(parser)
@@ -343,6 +346,7 @@ class ElementwiseOp(IRDLOperation):
         if maps is not None:
             properties["indexing_maps"] = maps
         attributes = parser.parse_optional_attr_dict()
+        start = parser.pos
         inputs, outputs = parse_operands(parser, "ins"), parse_operands(parser, "outs")
         results = parse_result_types(parser) if parser.parse_optional_punctuation("->") else []
         kind = properties["kind"]
@@ -351,6 +355,8 @@ class ElementwiseOp(IRDLOperation):
         function = _FUNCTION_OF_KIND.get(kind.data, kind.data)
         if function not in FUNCTIONS:
             parser.raise_error(f"unknown elementwise kind '{kind.data}'")
+        if (message := NAMED_OPS[function].wrong_counts(inputs, outputs)) is not None:
+            parser.raise_error(message, start)
         properties.setdefault("indexing_maps", _identities(outputs[0].type, len(inputs) + len(outputs)))
         return cls(
             operands=[inputs, outputs],
@@ -403,10 +409,16 @@ class SoftmaxOp(IRDLOperation):
 
     name = "linalg.softmax"
 
-    input = operand_def()
-    output = operand_def()
+    input = operand_def(base(MemRefType) | base(AnyTensorType))
+    output = operand_def(base(MemRefType) | base(AnyTensorType))
     res = var_result_def(TensorType)
     dimension = prop_def(IntegerAttr)
+
+    def verify_(self) -> None:
+        """Check the axis."""
+        rank, axis = len(cast(ShapedType, self.input.type).get_shape()), self.dimension.value.data
+        if not 0 <= axis < rank:
+            raise VerifyException(f"expects an axis of {rank}, got {axis}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -450,11 +462,20 @@ class _TiledOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
-        """Check what the printed form relies on: the sizes of tiles that are operands, and one type for two values."""
+        """Check axes, and what the printed form relies on: sizes of tiles as operands, one type for two values."""
         tiles = self.static_inner_tiles.get_values()
         verify_dynamic_index_list(tiles, self.inner_tiles, DYNAMIC_INDEX, " in 'static_inner_tiles'")
         if self.result.type != self.dest.type:
             raise VerifyException(f"expects a result of the type of 'dest', got {self.result.type}")
+        ranks = sorted(len(cast(ShapedType, value.type).get_shape()) for value in (self.source, self.dest))
+        axes = self.inner_dims_pos.get_values()
+        if len(axes) != len(tiles) or len({*axes} & {*range(ranks[0])}) != len(axes):
+            raise VerifyException(f"expects an axis of {ranks[0]} for each of {len(tiles)} tiles, got {list(axes)}")
+        if ranks[1] != ranks[0] + len(tiles):
+            raise VerifyException(f"expects {ranks[0] + len(tiles)} axes in tiles, got {ranks[1]}")
+        order = () if self.outer_dims_perm is None else self.outer_dims_perm.get_values()
+        if order and sorted(order) != list(range(ranks[0])):
+            raise VerifyException(f"expects an order of {ranks[0]} axes, got {list(order)}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

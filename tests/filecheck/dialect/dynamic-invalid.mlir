@@ -24,6 +24,14 @@ func.func @real_shape(%x: tensor<4xf32>, %s: tensor<1xf32>) {
 
 // -----
 
+// CHECK: 'fuse.dyn_broadcast_to' op expects 'shape' of at most 64 numbers, one for each axis, got tensor<9223372036854775807xi64>
+func.func @more_axes_than_any_array_has(%x: tensor<4xf32>, %s: tensor<9223372036854775807xi64>) {
+  %0 = fuse.dyn_broadcast_to %x, %s : (tensor<4xf32>, tensor<9223372036854775807xi64>)
+  return
+}
+
+// -----
+
 // CHECK: expects result 0 of type tensor<?x4xf32>, got tensor<?x3xf32>
 func.func @result_that_cannot_be(%x: tensor<?x4xf32>, %s: tensor<2xi64>) {
   %0 = fuse.dyn_broadcast_to %x, %s : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<?x3xf32>

@@ -59,3 +59,11 @@ func.func @softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %y = fuse.softmax %x : tensor<4x8xf32>
   func.return %y : tensor<4x8xf32>
 }
+
+// No list is made of more pixels than memory has room for: each is looked up where it is computed.
+// CHECK-LABEL: func.func @as_many_pixels
+// CHECK:         func.return {{.*}} : tensor<1x1x4611686018427387904x2xf32>
+func.func @as_many_pixels(%x: tensor<1x1x2x2xf32>) -> tensor<1x1x4611686018427387904x2xf32> {
+  %y = fuse.resize2d %x, size = [4611686018427387904, 2] : (tensor<1x1x2x2xf32>)
+  func.return %y : tensor<1x1x4611686018427387904x2xf32>
+}

@@ -56,6 +56,15 @@ func.func @work() -> tensor<f32> {
   func.return %y : tensor<f32>
 }
 
+// No array of NumPy has as many bytes, not even one that repeats an element.
+// CHECK-LABEL: func.func @no_array
+// CHECK:         fuse.full
+func.func @no_array() -> tensor<4611686018427387904x4xf32> {
+  %a = arith.constant dense<1.0> : tensor<f32>
+  %y = fuse.full %a : (tensor<f32>) -> tensor<4611686018427387904x4xf32>
+  func.return %y : tensor<4611686018427387904x4xf32>
+}
+
 // Finished functions are left alone, those of other compilers as well.
 // CHECK-LABEL: func.func private @primitive
 // CHECK:         fuse.negative

@@ -1,6 +1,7 @@
 """Networks of PyTorch as modules, captured by PyTorch itself, which an extra brings."""
 
 import io
+import math
 import os
 import tempfile
 import warnings
@@ -23,22 +24,10 @@ from fuse_dialect.frontends.torch_exports import (
     root_cause,
 )
 from fuse_dialect.loading.extra_packages import package_of_extra
+from fuse_dialect.pytorch.translations import translations
 
 _NO_ONNX = "ConversionError"
 """What PyTorch raises where it exports a network, and has no ONNX for one of its operators."""
-_IMPRECISE = frozenset(
-    (
-        "aten.atan2.default",
-        "aten.div.Tensor_mode",
-        "aten.floor_divide.default",
-        "aten.heaviside.default",
-        "aten.remainder.Scalar",
-        "aten.remainder.Tensor",
-        "aten.signbit.default",
-        "aten.xlogy.Tensor",
-    )
-)
-"""Operators on real numbers whose ONNX gives something else at zeros, infinities or nan, or rounds a quotient first."""
 _OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
@@ -103,8 +92,6 @@ def from_torch(
             )
         if program is None or wrong is not None:
             made, exported = by_aten()
-        elif is_static and _is_imprecise(program.exported_program) and (found := _unless_refused(by_aten)):
-            made, exported = found
         else:
             exported = program.exported_program
             try:
@@ -140,19 +127,6 @@ def _miswritten(exported: Any) -> str | None:
         if target == "aten.avg_pool2d.default" and (len(node.args) > 6 or "divisor_override" in node.kwargs):
             return "'avg_pool2d' with 'divisor_override'"
     return None
-
-
-def _is_imprecise(exported: Any) -> bool:
-    """Whether PyTorch writes something as ONNX that is near what is meant, but for some numbers."""
-    return any(
-        str(node.target) in _IMPRECISE and any(_is_real(each) for each in (node, *node.args))
-        for node in exported.graph.nodes
-    )
-
-
-def _is_real(argument: Any) -> bool:
-    value: Any = getattr(argument, "meta", {}).get("val")
-    return hasattr(value, "dtype") and value.dtype.is_floating_point
 
 
 def _read_by_onnx(program: Any, name: str, dynamic_shapes: Any) -> ModuleOp:
@@ -200,13 +174,40 @@ def _onnx_program(
         warnings.simplefilter("always")
         try:
             program = torch.onnx.export(
-                module, examples, kwargs=kwargs, dynamic_shapes=dynamic_shapes, dynamo=True, verbose=False
+                module,
+                examples,
+                kwargs=kwargs,
+                dynamic_shapes=dynamic_shapes,
+                dynamo=True,
+                verbose=False,
+                optimize=False,
+                custom_translation_table=dict(translations(torch)),
             )
+            if not _drops_numbers(program.model):
+                program.optimize()
         except Exception as error:
             if type(error).__name__ != _NO_ONNX or dynamic_shapes is not None:
                 raise
             program = None
     return program, [str(each.message) for each in said]
+
+
+def _drops_numbers(model: Any) -> bool:
+    """Whether PyTorch's optimizer would take a number for 0 or 1 that is near it, as in `log(x + 1e-10)`.
+
+    Its rules match a scalar by `isclose` of Python with these tolerances, and drop what is added or multiplied by.
+    Source: onnxscript, rewriter/_pattern_ir.py, Constant, and rewriter/rules/common/_no_op.py.
+    """
+    nodes = [*model.graph.all_nodes(), *(node for each in model.functions.values() for node in each.all_nodes())]
+    values = [value for node in nodes for value in (*node.inputs, *node.outputs) if value is not None]
+    for value in dict.fromkeys(values):
+        tensor: Any = import_module("onnx_ir").convenience.get_const_tensor(value)
+        if tensor is None or tensor.shape.rank() or not tensor.dtype.is_floating_point():
+            continue
+        number = float(tensor.numpy())
+        if number not in (0, 1) and (abs(number) <= 1e-8 or math.isclose(number, 1, rel_tol=1e-5)):
+            return True
+    return False
 
 
 def _check_open_sizes(model: Any, dynamic_shapes: Any) -> None:

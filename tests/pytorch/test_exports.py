@@ -6,6 +6,7 @@
 import warnings
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.dialects.func import FuncOp
@@ -192,33 +193,103 @@ def test_nodes_that_onnx_does_not_allow_are_read_by_aten() -> None:
     np.testing.assert_allclose(found, Unlike()(x).numpy(), rtol=1e-6)
 
 
-EDGES = torch.tensor([torch.inf, -torch.inf, torch.nan, -0.0, 0.0, 1.0, -1.0, 0.3, 0.1, 1e6])
-FUNCTIONS = {
-    "atan2": torch.atan2,
-    "floor_divide": torch.floor_divide,
-    "remainder": torch.remainder,
-    "heaviside": torch.heaviside,
-    "xlogy": torch.xlogy,
-    "signbit": lambda x, y: torch.signbit(x),
+EDGES = torch.tensor(
+    [torch.inf, -torch.inf, torch.nan, -0.0, 0.0, 1.0, -1.0, 0.3, 0.1, 1e-3, -1e-6, 9.0, -9.0, 120.0, -120.0]
+)
+ONE: dict[str, Any] = {
+    "erfc": torch.erfc,
+    "erfcx": torch.special.erfcx,
+    "expm1": torch.expm1,
+    "log1p": torch.log1p,
+    "log_ndtr": torch.special.log_ndtr,
+    "log_sigmoid": torch.nn.functional.logsigmoid,
+    "sign": torch.sign,
+    "signbit": torch.signbit,
 }
+TWO: dict[str, Any] = {
+    "atan2": torch.atan2,
+    "copysign": torch.copysign,
+    "div": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+    "floor_divide": torch.floor_divide,
+    "fmax": torch.fmax,
+    "fmin": torch.fmin,
+    "heaviside": torch.heaviside,
+    "hypot": torch.hypot,
+    "logaddexp": torch.logaddexp,
+    "logaddexp2": torch.logaddexp2,
+    "remainder": torch.remainder,
+    "xlog1py": torch.special.xlog1py,
+    "xlogy": torch.xlogy,
+}
+NO_HALVES = {"erfcx", "log_ndtr"}
+"""Functions that PyTorch has for f32 and f64 alone."""
 
 
 class Function(torch.nn.Module):
-    """One function of two tensors."""
+    """One function of tensors."""
 
     def __init__(self, function: Any) -> None:
         super().__init__()
         self.function = function
 
-    def forward(self, x: Any, y: Any) -> Any:
-        return self.function(x, y)
+    def forward(self, x: Any, *others: Any) -> Any:
+        return self.function(x, *others)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_that_onnx_has_for_most_numbers_are_read_by_aten(name: str) -> None:
-    x, y = (each.contiguous() for each in torch.meshgrid(EDGES, EDGES, indexing="ij"))
-    (found,) = fd.run(fd.from_torch(Function(FUNCTIONS[name]), x, y), x.numpy(), y.numpy())
-    np.testing.assert_allclose(found, FUNCTIONS[name](x, y).numpy(), rtol=1e-6)
+@pytest.mark.parametrize("is_open", [False, True], ids=["known", "open"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", [*ONE, *TWO])
+def test_functions_that_onnx_has_for_most_numbers_are_written_for_all(name: str, dtype: Any, is_open: bool) -> None:
+    if name in NO_HALVES and dtype == torch.bfloat16:
+        pytest.skip("PyTorch has no such function")
+    x, y = (each.reshape(-1).to(dtype) for each in torch.meshgrid(EDGES, EDGES, indexing="ij"))
+    inputs = (x,) if name in ONE else (x, y)
+    function = {**ONE, **TWO}[name]
+    sizes = {"x": {0: "n"}, **({"others": ({0: "n"},)} if name in TWO else {})} if is_open else None
+    module = fd.from_torch(Function(function), *inputs, dynamic_shapes=sizes)
+    arrays = [
+        each.float().numpy().astype(ml_dtypes.bfloat16) if dtype == torch.bfloat16 else each.numpy() for each in inputs
+    ]
+    (found,) = fd.run(module, *arrays)
+    # PyTorch rounds floats of 16 bits after each step of some of these.
+    most = {torch.float32: 2e-6, torch.float64: 1e-13, torch.bfloat16: 2e-2}[dtype]
+    expected = function(*inputs)
+    wide = expected.numpy() if expected.dtype == torch.bool else expected.double().numpy()
+    # The sign of a nan is nothing.
+    is_number = ~np.isnan(inputs[-1].double().numpy())
+    np.testing.assert_allclose(found.astype(wide.dtype)[is_number], wide[is_number], rtol=most, atol=most / 20)
+    # Which of two zeros is greater, PyTorch leaves to the processor; a logarithm of nearly 1 may have either sign.
+    if name not in ("fmax", "fmin", "logaddexp2") and dtype != torch.bfloat16:
+        is_number &= ~np.isnan(wide.astype(float))
+        signs = [np.signbit(each.astype(float))[is_number] for each in (found, wide)]
+        np.testing.assert_array_equal(*signs)
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["known", "open"])
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: torch.log(x + 1e-10), lambda x: (x - 1e-9) * 1e9, lambda x: (x + 1) * 1.000005 - 1],
+    ids=["added", "subtracted", "multiplied"],
+)
+def test_numbers_near_0_and_1_are_not_taken_for_them(function: Any, is_open: bool) -> None:
+    x = torch.zeros(3)
+    module = fd.from_torch(Function(function), x, dynamic_shapes={"x": {0: "n"}} if is_open else None)
+    np.testing.assert_allclose(fd.run(module, x.numpy())[0], function(x).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("rounding", ["trunc", "floor"])
+def test_integers_are_divided_as_integers(rounding: str) -> None:
+    x, y = torch.tensor([2**62 + 1, -(2**62) - 1, -(2**63), 7, -7]), torch.tensor([3, 3, 3, -2, -2])
+    module = fd.from_torch(Function(lambda x, y: torch.div(x, y, rounding_mode=rounding)), x, y)
+    (found,) = fd.run(module, x.numpy(), y.numpy())
+    np.testing.assert_array_equal(found, torch.div(x, y, rounding_mode=rounding).numpy())
+
+
+def test_a_loss_of_large_logits_is_finite() -> None:
+    x, y = torch.tensor([-200.0, 200.0, 0.0]), torch.tensor([1.0, 0.0, 1.0])
+    loss = nn.BCEWithLogitsLoss(reduction="none")
+    (found,) = fd.run(fd.from_torch(loss, x, y), x.numpy(), y.numpy())
+    np.testing.assert_allclose(found, loss(x, y).numpy(), rtol=1e-6)
 
 
 def test_pools_with_a_divisor_are_read_by_aten() -> None:

@@ -85,7 +85,7 @@ def is_negative(x: SSAValue) -> SSAValue:
     return result(c.LogicalOrOp(below, result(c.LessOp(result(e.ReciprocalOp(x)), zero))))
 
 
-_ERFC_TAIL = (
+ERFC_TAIL = (
     2.8047708675257977e-05,
     -0.0001365200505479234,
     -0.0002201147916832763,
@@ -97,7 +97,7 @@ _ERFC_TAIL = (
     0.5187683700929879,
     -0.8040722618854793,
 )
-_ERFC_TAIL_OF_F64 = (
+ERFC_TAIL_OF_F64 = (
     1.3262956022709584e-10,
     -1.6164756150672942e-09,
     1.1845419845787955e-09,
@@ -123,7 +123,7 @@ _ERFC_TAIL_OF_F64 = (
     0.5187684450161724,
     -0.8040723101069576,
 )
-_ERFC_BEYOND = 30.0
+ERFC_BEYOND = 30.0
 """Where `erfc` is 0 in f64, too; further out the formula would subtract infinities."""
 
 
@@ -139,11 +139,11 @@ def erfc(x: SSAValue) -> SSAValue:
         functions" (1962); coefficients computed with 60 digits.
     """
     half, two = scalar(x, 0.5), scalar(x, 2.0)
-    z = result(b.MinimumOp(result(b.MaximumOp(x, half)), scalar(x, _ERFC_BEYOND)))
+    z = result(b.MinimumOp(result(b.MaximumOp(x, half)), scalar(x, ERFC_BEYOND)))
     share = result(b.DivideOp(two, result(b.AddOp(two, z))))
     point = result(b.SubtractOp(result(b.MultiplyOp(share, scalar(x, 2.5))), scalar(x, 1.0)))
     is_wide = tensor(x).element_type == f64
-    exponent = _polynomial(point, _ERFC_TAIL_OF_F64 if is_wide else _ERFC_TAIL)
+    exponent = _polynomial(point, ERFC_TAIL_OF_F64 if is_wide else ERFC_TAIL)
     steps = result(e.FloorOp(result(b.MultiplyOp(z, scalar(x, 64.0)))))
     h = result(b.MultiplyOp(steps, scalar(x, 1 / 64)))
     rest = result(b.MultiplyOp(result(b.SubtractOp(z, h)), result(b.AddOp(z, h))))

@@ -23,6 +23,7 @@ from fuzzing.moves import random_moves
 from fuzzing.reduction_chains import checked_chain
 
 import fuse_dialect as fd
+from fuse_dialect.diagnostics import FuseError
 
 LENGTHS = (0, 1, 37, 384, 801)
 """Columns that programs of open length get."""
@@ -103,7 +104,10 @@ def main() -> int:
     for seed in range(options.seed, options.seed + options.count):
         if time.monotonic() - begun > 60 * options.minutes:
             break
-        kind, wrong = check(seed)
+        try:
+            kind, wrong = check(seed)
+        except FuseError as error:
+            kind, wrong = "refused", str(error)
         counts[kind] = counts.get(kind, 0) + 1
         if wrong:
             findings += 1

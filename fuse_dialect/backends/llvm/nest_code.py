@@ -232,6 +232,9 @@ def transposed_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
         return []
     f, element = code.row.frame.f, code.row.frame.buffers[read.buffer].element
     lanes, height = segment.lanes, segment.unroll
+    # Lines are transposed in halves, and a strip of three channels has none: its other reads are read one by one.
+    if segment.is_strip and height & (height - 1) and place.stride(axis) != height:
+        return []
     if place.stride(axis) == height and segment.is_strip:
         start = around(code, stage, 0, 0).address(read.buffer, place)
         strip = f.load(memory_type(element, lanes * height), start)

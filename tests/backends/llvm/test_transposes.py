@@ -59,6 +59,19 @@ def test_every_size_is_transposed(target: str, case: tuple[tuple[int, ...], tupl
 
 
 @hosts
+@pytest.mark.parametrize("channels", range(2, 9))
+def test_few_channels_may_be_read_in_two_orders(target: str, channels: int) -> None:
+    for size in (5, 14, 20):
+        x = numbers((size, size, channels))
+        reads = tuple(Read("x", indices(perm), "f32") for perm in ((2, 0, 1), (2, 1, 0)))
+        axes = tuple(Axis(each) for each in (channels, size, size))
+        stage = Stage("both", "y", axes, (*reads, Apply("arith.addf", (0, 1), "f32")))
+        buffers = (Buffer("x", "f32", x.shape, Role.ARGUMENT), Buffer("y", "f32", (channels, size, size), Role.RESULT))
+        expected = x.transpose(2, 0, 1) + x.transpose(2, 1, 0)
+        check(Native(LoopProgram("both", buffers, (stage,)), HOSTS[target]), [x], expected)
+
+
+@hosts
 @pytest.mark.parametrize("element", ["f64", "i64", "i32", "i16", "f16", "bf16", "i8", "i1"])
 @pytest.mark.parametrize("shape", [(70, 45), (50, 3), (3, 50)], ids=str)
 def test_every_element_type_is_transposed(target: str, element: str, shape: tuple[int, int]) -> None:

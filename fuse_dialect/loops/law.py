@@ -35,6 +35,7 @@ from fuse_dialect.loops.pairs import (
     are_loops,
     are_products,
     are_whole,
+    cuts_no_columns,
     gives_one_each,
     has_few_columns,
     has_pairs_to_multiply,
@@ -91,7 +92,7 @@ def _into(pair: Pair) -> Join:
     """The join of a producer that becomes a part of the consumer's loops."""
     rows = pair.consumer.rows
     if pair.producer.loops is Loops.PRODUCT:
-        rows = pair.producer.rows if rows_in_step(pair) >= pair.producer.rows else 0
+        rows = pair.producer.rows if rows_in_step(pair) >= pair.producer.rows and cuts_no_columns(pair) else 0
     # The consumer is a map: loops are those of the producer, a map, too, or a product or windows with an end.
     return Join(pair.kept, pair.producer.loops, pair.access, pair.consumer.space, rows)
 

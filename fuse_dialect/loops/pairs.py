@@ -119,6 +119,16 @@ def reads_the_rest_in_order(pair: Pair) -> bool:
     return all(access.order <= Order.BROADCAST for access in rest)
 
 
+def cuts_no_columns(pair: Pair) -> bool:
+    """Whether several axes of columns stay one: nothing else that the reader reads has some of them alone."""
+    producer, consumer = pair.forms
+    points = product(consumer.space).number
+    if len(consumer.space) - producer.rows <= 1:
+        return True
+    rest = (access for value, access in consumer.reads.items() if value not in producer.gives)
+    return all(access.order is Order.SAME or access.rows or access.repeats == points for access in rest)
+
+
 def keeps_the_axes(pair: Pair) -> bool:
     return keeps_axes(pair.values[pair.through[0]].shape, pair.consumer.space)
 

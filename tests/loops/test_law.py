@@ -145,6 +145,18 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
             Join(frozenset(), Loops.PRODUCT, access(Order.SAME, 1), SPACE, 0),
         ),
         (EPILOGUE.changed(p_loops=Loops.WINDOWS), Join(frozenset(), Loops.WINDOWS, SAME, SPACE, 2)),
+        *[
+            (
+                EPILOGUE.changed(p_rows=1, c_space=(8, 4, 16), c_reads={GIVEN: access(Order.SAME, 3), OTHER: other}),
+                Join(frozenset(), Loops.PRODUCT, access(Order.SAME, 3), (8, 4, 16), rows),
+            )
+            for other, rows in (
+                (access(Order.SAME, 3), 1),
+                (access(Order.BROADCAST, 1, 64.0), 1),
+                (access(Order.BROADCAST, 0, 512.0), 1),
+                (access(Order.BROADCAST, 0, 32.0), 0),
+            )
+        ],
     ],
     "prologue": [
         (case, Join(frozenset(), loops, SAME, (8, 16, 4), 0, is_in_place=True))

@@ -92,6 +92,8 @@ def from_torch(
             )
         if program is None or wrong is not None:
             made, exported = by_aten()
+        elif is_static and _has_doubles(program.exported_program) and (found := _unless_refused(by_aten)):
+            made, exported = found
         else:
             exported = program.exported_program
             try:
@@ -127,6 +129,15 @@ def _miswritten(exported: Any) -> str | None:
         if target == "aten.avg_pool2d.default" and (len(node.args) > 6 or "divisor_override" in node.kwargs):
             return "'avg_pool2d' with 'divisor_override'"
     return None
+
+
+def _has_doubles(exported: Any) -> bool:
+    """Whether something is computed in f64: PyTorch writes numbers beside it, as in `x * 0.1`, rounded to f32."""
+    return any(
+        getattr(getattr(node.meta.get("val"), "dtype", None), "itemsize", 0) == 8
+        and node.meta["val"].is_floating_point()
+        for node in exported.graph.nodes
+    )
 
 
 def _read_by_onnx(program: Any, name: str, dynamic_shapes: Any) -> ModuleOp:

@@ -277,6 +277,16 @@ def test_numbers_near_0_and_1_are_not_taken_for_them(function: Any, is_open: boo
     np.testing.assert_allclose(fd.run(module, x.numpy())[0], function(x).numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x * 0.1, lambda x: torch.where(x > 0.1 * x + 1.8, x, 0.1), lambda x: x.clamp(0.1, 1.1)],
+    ids=["times", "where", "clamp"],
+)
+def test_numbers_beside_f64_have_its_digits(function: Any) -> None:
+    x = torch.tensor([1.0, 2.0, -3.0], dtype=torch.float64)
+    np.testing.assert_allclose(fd.run(fd.from_torch(Function(function), x), x.numpy())[0], function(x), rtol=1e-15)
+
+
 @pytest.mark.parametrize("rounding", ["trunc", "floor"])
 def test_integers_are_divided_as_integers(rounding: str) -> None:
     x, y = torch.tensor([2**62 + 1, -(2**62) - 1, -(2**63), 7, -7]), torch.tensor([3, 3, 3, -2, -2])

@@ -378,9 +378,7 @@ def floor_divide(want: Want, self: Any, other: Any) -> SSAValue:
     zero, one = scalar(x, 0), scalar(x, 1)
     rest, plain = made(b.ModOp(x, y, fmod=True)), made(b.DivideOp(x, y))
     whole = made(b.DivideOp(made(b.SubtractOp(x, rest)), y))
-    is_across = made(c.NotEqualOp(made(c.LessOp(rest, zero)), made(c.LessOp(y, zero))))
-    is_across = made(c.LogicalAndOp(made(c.NotEqualOp(rest, zero)), is_across))
-    whole = made(b.WhereOp(is_across, made(b.SubtractOp(whole, one)), whole))
+    whole = made(b.WhereOp(_is_across(rest, y), made(b.SubtractOp(whole, one)), whole))
     low = made(e.FloorOp(whole))
     is_near = made(c.GreaterOp(made(b.SubtractOp(whole, low)), scalar(x, 0.5)))
     low = made(b.WhereOp(is_near, made(b.AddOp(low, one)), low))
@@ -391,8 +389,19 @@ def floor_divide(want: Want, self: Any, other: Any) -> SSAValue:
 
 @RULES.of("aten.remainder.Tensor", "aten.remainder.Scalar")
 def remainder(want: Want, self: Any, other: Any) -> SSAValue:
-    """With the sign of the divisor."""
-    return made(b.ModOp(as_type(self, want.dtype), as_type(other, want.dtype)))
+    """With the sign of the divisor; a zero has that of the dividend, as in PyTorch, and not as in NumPy."""
+    x, y = as_type(self, want.dtype), as_type(other, want.dtype)
+    if want.dtype.kind in "biu":
+        return made(b.ModOp(x, y))
+    rest = made(b.ModOp(x, y, fmod=True))
+    return made(b.WhereOp(_is_across(rest, y), made(b.AddOp(rest, y)), rest))
+
+
+def _is_across(rest: SSAValue, divisor: SSAValue) -> SSAValue:
+    """Whether a remainder that is not zero has another sign than the divisor."""
+    zero = scalar(rest, 0)
+    differs = made(c.NotEqualOp(made(c.LessOp(rest, zero)), made(c.LessOp(divisor, zero))))
+    return made(c.LogicalAndOp(made(c.NotEqualOp(rest, zero)), differs))
 
 
 @RULES.of("aten.fmod.Tensor", "aten.fmod.Scalar")

@@ -27,7 +27,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
-from fuse_dialect.dialect.constants import constant, constant_of
+from fuse_dialect.dialect.constants import constant, constant_of, without_repeats
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.broadcast import AddOp
 from fuse_dialect.dialect.ops.convolution import ConvOp
@@ -76,7 +76,11 @@ def _drop(op: ConvOp) -> None:
     if smallest is whole and not is_cut:
         return
     kernel = constant_of(op.weight)
-    if kernel is None or not (kernel.dtype.kind in "iu" or np.isfinite(kernel.astype(np.float64)).all()):
+    if kernel is None:
+        return
+    # A kernel that repeats one number is not written out: a small file may say that it has millions.
+    numbers = without_repeats(kernel)
+    if kernel.dtype.kind not in "iu" and not np.isfinite(numbers.astype(np.float64)).all():
         return
     parts = _Parts(op, kernel)
     parts.finish(parts.computed(smallest) if is_cut else parts.convolution(smallest))
@@ -231,7 +235,7 @@ class _Parts(Expansion):
         shape = list(old.get_shape())
         for axis in range(len(part.taps)):
             shape[op.data_axes[axis + 2]] = part.count(axis)
-        kernel = constant(np.ascontiguousarray(self.taps[tuple(cut)]))
+        kernel = constant(self.taps[tuple(cut)])
         return self.add(
             type(op).create(
                 operands=[part.value, self.add(kernel)],

@@ -40,7 +40,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
-from fuse_dialect.dialect.constants import constant_of
+from fuse_dialect.dialect.constants import constant_of, without_repeats
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.convolution import Conv2dOp, Conv2dTransposeOp, Conv3dOp, Conv3dTransposeOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp
@@ -239,7 +239,7 @@ def _is_finite(kernel: SSAValue) -> bool:
     if element_dtype(cast(Tensor, kernel.type).element_type).kind in "iu":
         return True
     array = constant_of(kernel)
-    return array is not None and bool(np.isfinite(array).all())
+    return array is not None and bool(np.isfinite(without_repeats(array)).all())
 
 
 class _Expansion(Expansion):

@@ -1,5 +1,6 @@
 """Taps in padding: convolutions without them give the same, and keep those that may meet the image."""
 
+import tracemalloc
 from random import Random
 
 import numpy as np
@@ -14,6 +15,7 @@ from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.convolution import Conv2dOp
 from fuse_dialect.transforms import drop_padded_taps
 from fuse_dialect.transforms.drop_padded_taps import DropPaddedTapsPass
+from fuse_dialect.transforms.expand_transposed_convolutions import ExpandTransposedConvolutionsPass
 
 
 def program(random: Random) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
@@ -124,3 +126,21 @@ def test_taps_that_are_no_numbers_stay(value: float, taps: tuple[int, int]) -> N
     module = with_kernel(text, kernel)
     DropPaddedTapsPass().apply(Context(), module)
     assert taps_of(module) == [taps]
+
+
+@pytest.mark.parametrize("op", ["conv2d", "conv2d_transpose"])
+def test_a_kernel_of_one_number_is_not_written_out(op: str) -> None:
+    distance = 8 if op == "conv2d" else 1
+    text = f"""func.func @main(%x: tensor<1x4096x8x8xf32>) -> tensor<1x4096x8x8xf32> {{
+      %w = arith.constant dense<0.5> : tensor<4096x4096x3x3xf32>
+      %y = fuse.{op} %x, %w, padding = {[distance] * 4}, dilation = {[distance] * 2}
+        : (tensor<1x4096x8x8xf32>, tensor<4096x4096x3x3xf32>) -> tensor<1x4096x8x8xf32>
+      return %y : tensor<1x4096x8x8xf32>
+    }}"""
+    module = fd.parse(text)
+    tracemalloc.start()
+    for each in (DropPaddedTapsPass(), ExpandTransposedConvolutionsPass()):
+        each.apply(Context(), module)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 24

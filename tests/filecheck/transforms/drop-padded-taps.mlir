@@ -25,3 +25,17 @@ func.func @stay(%x: tensor<1x3x8x8xf32>, %o: tensor<1x3x?x8xf32>, %v: tensor<5x3
   %d = fuse.conv2d %x, %w, padding = [7, 7, 7, 7], dilation = [7, 7] : (tensor<1x3x8x8xf32>, tensor<5x3x3x3xf32>)
   return %a, %b, %c, %d : tensor<1x5x8x8xf32>, tensor<1x5x8x8xf32>, tensor<1x5x?x8xf32>, tensor<1x5x8x8xf32>
 }
+
+// -----
+
+// Taps that meet the image in 2 of 14 windows of an axis are convolutions of these, between zeros.
+// CHECK-LABEL:   func.func @some
+// CHECK:         %0 = fuse.strided_slice %x, begin = [0], end = [2], axes = [2]
+// CHECK-COUNT-4: fuse.conv2d {{.*}} -> tensor<1x256x2x2xf32>
+// CHECK:         fuse.conv2d {{.*}} tensor<256x256x1x1xf32>) -> tensor<1x256x14x14xf32>
+// CHECK:         %y = fuse.add
+func.func @some(%x: tensor<1x256x14x14xf32>) -> tensor<1x256x14x14xf32> {
+  %w = arith.constant dense<0.5> : tensor<256x256x3x3xf32>
+  %y = fuse.conv2d %x, %w, padding = [12, 12, 12, 12], dilation = [12, 12] : (tensor<1x256x14x14xf32>, tensor<256x256x3x3xf32>)
+  return %y : tensor<1x256x14x14xf32>
+}

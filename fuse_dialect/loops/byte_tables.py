@@ -74,7 +74,8 @@ def _looked_up(body: Body, first: int, place: int, source: int | None) -> Apply 
     if source is None or source == place or not isinstance(end, Apply) or end.element != "i8":
         return None
     chain = {place}
-    for number in range(place, source, -1):
+    # What is computed of constants may stand in front of the byte.
+    for number in range(place, first - 1, -1):
         if number in chain:
             chain.update(each for each in operands(body[number - first]) if each != source)
     if cost(tuple(body[number - first] for number in sorted(chain))) < _WORTH:

@@ -106,3 +106,23 @@ def test_a_table_is_all_that_is_left_of_a_chain() -> None:
     assert isinstance(table, Apply)
     assert table.function == TABLE
     assert table.operands == (0,)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_computed_of_constants_may_stand_in_front_of_the_byte(target: str) -> None:
+    body = (
+        Literal(4, "i32"),
+        Apply("arith.sitofp", (0,), "f32"),
+        X,
+        Apply("arith.uitofp", (2,), "f32"),
+        Apply("math.exp", (3,), "f32"),
+        Apply("arith.divf", (1, 4), "f32"),
+        Apply("math.roundeven", (5,), "f32"),
+        Apply("arith.fptoui", (6,), "i8"),
+    )
+    buffers = (Buffer("x", "ui8", (256,), Role.ARGUMENT), Buffer("y", "ui8", (256,), Role.RESULT))
+    chain = LoopProgram("f", buffers, (Stage("f", "y", (Axis(256),), body),))
+    assert any(isinstance(each, Apply) and each.function == TABLE for each in with_tables(chain).stages[0].body)
+    x = np.arange(256, dtype=np.uint8)
+    (found,), (right,) = Native(chain, TARGETS[target])(x), run_loops(chain, [x])
+    np.testing.assert_array_equal(found, right)

@@ -278,7 +278,7 @@ def test_plans_code_and_profiles_are_for_the_machine(tmp_path: Path, monkeypatch
     assert (len(fast), len(slow)) == (1, 2)
     program = fd.compile(module, strategy="cost", target_cpu="slow")
     assert [str(group) for group in program.plan.groups] == [str(group) for group in slow]
-    assert [kernel.ops for kernel in program.kernels] == [("exp",), ("transpose", "abs", "negative")]
+    assert [kernel.ops for kernel in program.kernels] == [("exp", "negative"), ("transpose", "abs")]
     x = np.random.default_rng(0).standard_normal((64, 64), np.float32)
     for got, want in zip(program(x), fd.run(module, x), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
@@ -288,7 +288,7 @@ def test_plans_code_and_profiles_are_for_the_machine(tmp_path: Path, monkeypatch
     for arguments in (["--fuse-ops=strategy=cost machine=slow"], ["--fuse-ops=strategy=cost", "--target-cpu", "slow"]):
         done = run(tmp_path, "fuse-opt", *arguments, str(source))
         assert done.returncode == 0, done.stderr
-        assert "@fused_transpose_abs_negative(" in done.stdout
+        assert "@fused_transpose_abs(" in done.stdout
     report = tmp_path / "report.json"
     command = [str(source), "--backend", "llvm", "--target-cpu", "slow", "--fuse-ops", "strategy=cost"]
     done = run(tmp_path, "fuse-run", *command, "--random-inputs", "0", "--benchmark", "1", "--json", str(report))

@@ -218,7 +218,7 @@ MUTANTS: Mapping[str, str] = {
     """,
     "fuse_dialect.loops.simplify": """
         _at drop-argument 28 operand 0; _computed swap 15; _finished drop-term 2;
-        _inverse drop-term 3 false 5; _piece operand 0; _room_at_the_end drop-term 1 operand 1; cleaned drop 1
+        _inverse drop-term 3 false 5; _piece operand 0; _room_at_the_end drop-term 1 operand 0; cleaned drop 1
     """,
     "fuse_dialect.loops.window_schedule": "_whole_windows drop 0",
     "fuse_dialect.loops.windowing": """

@@ -47,6 +47,7 @@ from fuse_dialect.loops.program import (
     Role,
     Stage,
 )
+from fuse_dialect.loops.read_orders import alone
 
 _LARGE = -1e9
 """So negative a number counts as -inf (8)."""
@@ -202,23 +203,14 @@ def _column_axes(program: LoopProgram, stages: Sequence[Stage], number: int, axi
             accesses = [(read.buffer, read.indices, read.guards) for read in reads_of(stage) if read.buffer in passed]
             for buffer, indices, guards in (*accesses, (stage.buffer, stage.store, ())):
                 if buffer in at:
-                    own = _axis(indices[at[buffer]])
+                    own = alone(indices[at[buffer]])
                     if own is None or guards or axes.setdefault(place, own) != own:
                         return None
-                positions = [each for each, index in enumerate(indices) if _axis(index) == axes.get(place, -1)]
+                positions = [each for each, index in enumerate(indices) if alone(index) == axes.get(place, -1)]
                 if positions and (len(positions) > 1 or at.setdefault(buffer, positions[0]) != positions[0]):
                     return None
     sizes = {stages[place].axes[own].size for place, own in axes.items()}
     return axes if at.keys() <= local and len(sizes) == 1 else None
-
-
-def _axis(index: object) -> int | None:
-    """The axis that an index is, and nothing else."""
-    match index:
-        case Index(((Loop(axis), 1),), 0):
-            return axis
-        case _:
-            return None
 
 
 class _Known(Enum):
@@ -353,7 +345,7 @@ class _Proof:
                 return self.rows[buffer]
             case Read() as read if read.buffer not in self.passed and not read.guards:
                 own = self.axes.get(number)
-                return _Known.HIDDEN if any(_axis(index) == own for index in read.indices) else _Known.ANY
+                return _Known.HIDDEN if any(alone(index) == own for index in read.indices) else _Known.ANY
             case Apply():
                 operands = [values[place] for place in each.operands]
                 sources = [_widened(body, place, first) for place in each.operands]

@@ -48,7 +48,7 @@ def indices_of_sizes(read: Read, sizes: Sequence[Size], shape: Sequence[Size]) -
     return indices, [size for size in shape if size != 1]
 
 
-def alone(index: Index) -> int | None:
+def alone(index: Index | Value) -> int | None:
     """The axis whose loop variable an index is."""
     match index:
         case Index(((Loop(axis), 1),), 0):

@@ -162,10 +162,12 @@ class _Work:
 
     def _ends_moved(self, stage: Stage, before: Stage) -> bool:
         """Whether a product that shares its loops would end with a read in another order, and did not before (5)."""
+        if len(self.stages) <= _PAIR:
+            return False
         known = {read.buffer for read in reads(before.finish)}
         stage = without_single_points(stage)
         sizes = [axis.size for axis in stage.axes if not axis.is_reduced]
-        return len(self.stages) > _PAIR and any(
+        return any(
             read.buffer not in known and order_of(read, sizes, self.buffers[read.buffer].shape) > Order.BROADCAST
             for read in reads(stage.finish)
         )

@@ -9,7 +9,7 @@
 3. As many rows are in a strip as let all that passes between steps stay in the second-level cache, but whole tiles of
    all products: one tile at least. Tiles that have too many rows in common get fewer.
 4. Rows of what passes between steps are as far apart as copied rows of products are, so that none collide in a cache.
-   The last axis with several elements has room for that, so that these lie side by side, as a product writes them.
+   The first axis of a row with several elements has room for that: those behind it stay one, as a product writes them.
 5. Parts share strips, neighbours with neighbours, so that few pack the same columns.
 6. Columns of what passes that a mask hides from all rows of a strip are left out of all steps (`bands`): each runs over
    one interval of columns, which follows from the numbers of its first and its last row. It begins and ends where

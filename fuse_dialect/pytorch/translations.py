@@ -177,18 +177,17 @@ class _Steps:
 
     def xlogy(self, self_: Any, other: Any) -> Any:
         """`x * log(y)`, 0 where x is, and nan where y is."""
-        op = self.op
-        x, y = self._wide(self_, other)
-        zero = self._constant(0)
-        value = op.Where(op.Equal(x, zero), zero, op.Mul(x, op.Log(y)))
-        return self._as(op.Where(op.IsNaN(y), y, value))
+        return self._times(self_, other, self.op.Log)
 
     def xlog1py(self, self_: Any, other: Any) -> Any:
         """`x * log(1 + y)`, 0 where x is, and nan where y is."""
+        return self._times(self_, other, self._log1p)
+
+    def _times(self, self_: Any, other: Any, logarithm: Callable[[Any], Any]) -> Any:
         op = self.op
         x, y = self._wide(self_, other)
         zero = self._constant(0)
-        value = op.Where(op.Equal(x, zero), zero, op.Mul(x, self._log1p(y)))
+        value = op.Where(op.Equal(x, zero), zero, op.Mul(x, logarithm(y)))
         return self._as(op.Where(op.IsNaN(y), y, value))
 
     def sign(self, self_: Any) -> Any:

@@ -71,6 +71,8 @@ def _drop(op: ConvOp) -> None:
         return
     windows = op.windows(tuple(extent))
     whole = _Part(op, op.input, tuple(slice(0, taps) for taps in extent), windows.low, windows.high)
+    if not whole.left:
+        return
     smallest = whole.smallest
     is_cut = smallest.left <= MOST_LEFT and smallest.few is not None
     if smallest is whole and not is_cut:

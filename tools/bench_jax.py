@@ -1,6 +1,6 @@
 """Time of JAX functions over XLA's, on one processor: scans, while loops, random numbers, and trees with `--jit`.
 
-    python tools/bench_jax.py [--rounds N] [--only PREFIX] [--strategy NAME] [--jit | --solvers | --routines]
+    python tools/bench_jax.py [--rounds N] [--only PREFIX] [--strategy NAME] [--jit | --solvers | --routines] [--numpy]
 
 Each function is compiled by XLA (`jax.jit`) and by `fuse_dialect.compile`, from the StableHLO that JAX gives. The
 process keeps to one processor, so that neither uses threads. Results are compared first (1e-4 of the greatest element,
@@ -13,6 +13,9 @@ With `--jit` the functions are twenty programs with trees (`networks/jax_trees.p
 With `--solvers` they are thirty programs with linear algebra, transforms and complex numbers, called in the same way
 (`networks/jax_solvers.py`). Results may differ by 1e-3 of the greatest element. With `--routines` they are fifteen
 routines alone, of linear algebra and Fourier transforms, at sizes from 4 to 1,024 (`networks/jax_routines.py`).
+
+With `--numpy` these sets are called with arrays of NumPy: programs of `fd.compile` beside `jax.jit`. Both take such
+arrays; a program gives some, and JAX gives its own.
 
 Needs `pip install -e ".[jax,linalg]"`.
 """
@@ -167,15 +170,22 @@ SETS: Mapping[str, tuple[str, float]] = {
 """By option the module with the programs, and by how much results may differ, of the greatest element."""
 
 
-def measured_set(option: str) -> tuple[Iterable[str], Callable[[str, int, str], tuple[float, float]]]:
-    """The names of the programs of an option, and what measures one of them, called through `fd.jit` and `jax.jit`."""
+def measured_set(
+    option: str, with_numpy: bool = False
+) -> tuple[Iterable[str], Callable[[str, int, str], tuple[float, float]]]:
+    """The names of the programs of an option, and what measures one of them, called through `fd.jit` and `jax.jit`.
+
+    With NumPy's arrays a program of `fd.compile` stands for `fd.jit`.
+    """
     module, near = SETS[option]
     programs: Mapping[str, tuple[Callable[..., Any], Any]] = import_module(module).programs()
-    return programs, lambda name, rounds, strategy: _measured_calls(*programs[name], rounds, strategy, near)
+    return programs, lambda name, rounds, strategy: _measured_calls(
+        *programs[name], rounds, strategy, near, with_numpy
+    )
 
 
 def _measured_calls(
-    function: Callable[..., Any], args: Any, rounds: int, strategy: str, near: float
+    function: Callable[..., Any], args: Any, rounds: int, strategy: str, near: float, with_numpy: bool
 ) -> tuple[float, float]:
     """Seconds of a call: ours and XLA's.
 
@@ -185,6 +195,11 @@ def _measured_calls(
     import jax
 
     ours, theirs = fd.jit(function, strategy=strategy), jax.jit(function)
+    if with_numpy:
+        tree = jax.tree.structure(args)
+        ours = fd.compile(fd.from_jax(function, *args), threads=1, strategy=strategy)
+        args = [np.asarray(leaf) for leaf in jax.tree.leaves(args)]
+        theirs = jax.jit(lambda *leaves: function(*jax.tree.unflatten(tree, leaves)))
     for _ in range(WARM):  # arrays that come again become constants
         found = ours(*args)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(theirs(*args)), strict=True):
@@ -211,13 +226,16 @@ def main() -> int:
     parser.add_argument("--jit", action="store_true", help="twenty programs with trees, through fd.jit and jax.jit")
     parser.add_argument("--solvers", action="store_true", help="thirty programs with linear algebra and transforms")
     parser.add_argument("--routines", action="store_true", help="routines of linear algebra and transforms, by size")
+    parser.add_argument("--numpy", action="store_true", help="arrays of NumPy for both, with one of the sets above")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     import jax
 
     chosen = next((option for option in SETS if getattr(options, option)), None)
-    names, measure = (FUNCTIONS, measured) if chosen is None else measured_set(chosen)
+    if options.numpy and chosen is None:
+        parser.error("--numpy goes with --jit, --solvers or --routines")
+    names, measure = (FUNCTIONS, measured) if chosen is None else measured_set(chosen, options.numpy)
     print(f"| function | ours | XLA (JAX {jax.__version__}) | ratio |\n|---|---|---|---|")
     ratios: list[float] = []
     for name in names:

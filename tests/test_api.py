@@ -123,6 +123,14 @@ def test_missing_file_is_an_error() -> None:
         fd.read("no/such/file.mlir")
 
 
+def test_text_for_a_path_is_an_error_with_a_hint() -> None:
+    with pytest.raises(fd.FuseError) as error:
+        fd.compile("\nfunc.func @main() {\n" + "  // a long text\n" * 1000 + "}")
+    assert str(error.value) == (
+        "error: expected a path, got text: func.func @main() {...\nhint: `fuse_dialect.parse` makes a module of text"
+    )
+
+
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [

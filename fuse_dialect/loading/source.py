@@ -12,6 +12,8 @@ SEPARATOR = "// -----\n"
 """Stands between the parts of a split input, and between their results."""
 _SPLIT_AT = b"// -----"
 _STDIN = "<stdin>"
+_SHOWN = 60
+"""Characters of a text that was given for a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,11 @@ def read_sources(path: str | None, frontend: str | None, *, split: bool) -> list
             raise FuseError("an ONNX model cannot be split", SourceLocation(name))
         if not is_stdin:
             return [Source(name, frontend, b"")]
+    if "\n" in name:
+        first = next((line.strip() for line in name.splitlines() if line.strip()), "")
+        raise FuseError(
+            f"expected a path, got text: {first[:_SHOWN]}...", hint="`fuse_dialect.parse` makes a module of text"
+        )
     try:
         data = _read_stdin() if is_stdin else read_file(name)
     except (OSError, ValueError) as error:

@@ -295,7 +295,7 @@ def fuse_ops(module: "ModuleOp", *, kinds: Paths = (), **options: Unpack[FuseOpt
     """
     from xdsl.context import Context
 
-    with _kinds_of(kinds) as given, _errors_of(module, " in pass 'fuse-ops'"):
+    with collector_paused(), _kinds_of(kinds) as given, _errors_of(module, " in pass 'fuse-ops'"):
         _stamp_unread(module, given)
         _fuse_ops_pass(options).apply(Context(), module)
     return module
@@ -327,7 +327,7 @@ def fuse_ops_hw(module: "ModuleOp", **options: Unpack[HardwareOptions]) -> "Modu
     from fuse_dialect.frontends.mlir.reader import context
     from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
-    with _errors_of(module, " in pass 'fuse-ops-hw'"):
+    with collector_paused(), _errors_of(module, " in pass 'fuse-ops-hw'"):
         FuseOpsHwPass(**options).apply(context(), module)
     return module
 
@@ -376,7 +376,7 @@ def plan_fusion(module: "ModuleOp", *, kinds: Paths = (), **options: Unpack[Fuse
     """
     from fuse_dialect.remarks.module_plan import plan_module
 
-    with _kinds_of(kinds) as given, _errors_of(module, " while fusion is planned"):
+    with collector_paused(), _kinds_of(kinds) as given, _errors_of(module, " while fusion is planned"):
         _stamp_unread(module, given)
         return plan_module(module, _fuse_ops_pass(options), _drawn)
 

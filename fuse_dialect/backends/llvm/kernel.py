@@ -92,9 +92,16 @@ class Frame:
         """The part's share of `total` iterations: first and last plus one, in whole units but for the end."""
         f = self.f
         units = f.quotient(f.add(total, f.i64(unit - 1)), unit)
-        start = f.emit(I64, f"udiv {f.multiply(units, self.part)}, {self.parts.text}", "first")
-        stop = f.emit(I64, f"udiv {f.multiply(units, f.add(self.part, f.i64(1)))}, {self.parts.text}", "last")
-        return f.multiply(start, f.i64(unit)), f.least(f.multiply(stop, f.i64(unit)), total)
+
+        def shared() -> list[Value]:
+            start = f.emit(I64, f"udiv {f.multiply(units, self.part)}, {self.parts.text}", "first")
+            stop = f.emit(I64, f"udiv {f.multiply(units, f.add(self.part, f.i64(1)))}, {self.parts.text}", "last")
+            return [f.multiply(start, f.i64(unit)), f.least(f.multiply(stop, f.i64(unit)), total)]
+
+        # Two divisions are a tenth of a kernel of a few vectors.
+        is_alone = f.compare("eq", self.parts, f.i64(1))
+        first, last = f.either(is_alone, lambda: [f.i64(0), total], shared)
+        return first, last
 
     def divided(self, value: Value, by: Value) -> tuple[Value, Value]:
         """Quotient and remainder of numbers that are not negative."""

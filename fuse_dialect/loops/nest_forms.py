@@ -4,9 +4,8 @@
    axis is computed once, as a scalar, and spread over the lanes where it is needed.
 2. The vector loop is up to three loops: whole groups of `unroll` vectors, single vectors, and the rest. The rest is one
    vector with a mask where the machine has masks. Else a rest of known size is shorter vectors, each half as long as
-   the one before, and then it goes element by element; so it does at once where lanes are parts of one result. Shorter
-   vectors are there with masks, too, where they are all of the rest of a short row: a masked one takes twice as long
-   as a whole one.
+   the one before, and then it goes element by element; so it does at once where lanes are parts of one result. With
+   masks, too, a row is one shorter vector where that is all of it: reads behind stores with masks wait for them.
 3. A map may have its vector loop twice, and a test before it says which one runs: with products in place of rough
    quotients, where the divisor is the same for the row and neither huge nor tiny; with stores past the caches, where
    results are large.
@@ -32,7 +31,7 @@ from fuse_dialect.loops.local_places import LocalPlaces
 from fuse_dialect.loops.places import guard_axes, place_of
 from fuse_dialect.loops.program import Apply, Buffer, Inside, Instruction, Literal, Position, Read, Role, Stage
 from fuse_dialect.loops.schedule import Direction, Nest, Schedule
-from fuse_dialect.loops.scheduling import SHORT, halves, has_rest
+from fuse_dialect.loops.scheduling import halves, has_rest
 from fuse_dialect.machines.machine import Machine, Unit
 
 _TILES_SHARE = 4
@@ -42,8 +41,6 @@ _MOST_CUTS = 4
 """Of a vector axis: each part between has code of its own (5)."""
 _SHORT_BODY = 16
 """Functions of a body that is worth code for each part of the vector axis where masks could do (5)."""
-_SHORT_ROW = 4
-"""Vectors of a row in which the rest counts (2)."""
 LONG = 64
 """Fewer elements are not worth a second form of their loop (3)."""
 Cell: TypeAlias = tuple[int, int]
@@ -327,8 +324,8 @@ class _Analysis:
         if not has_masks:
             return (*groups, single, *shorter, VectorLoop(0, 1, is_masked=False))
         rest = VectorLoop(nest.lanes, 1, is_masked=True)
-        if shorter and size is not None and size <= _SHORT_ROW * nest.lanes and not size % SHORT:
-            return (*groups, single, *shorter, rest)
+        if size is not None and size < nest.lanes and [part.lanes for part in shorter] == [size]:
+            return (*shorter, rest)
         return (*(groups or [single]), rest)
 
     def _shorter(self, size: int | None) -> tuple[int, ...]:

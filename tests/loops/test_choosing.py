@@ -174,9 +174,10 @@ def test_a_function_without_native_code_is_named() -> None:
         (3, "cpu-avx2", [32, 0]),
         (24, "cpu-sse2", [16, 8, 0]),
         (24, "cpu-avx512", [64, 64]),
+        (16, "cpu-avx512", [16, 64]),
     ],
 )
-def test_a_rest_is_shorter_vectors_where_there_are_no_masks(channels: int, machine: str, widths: list[int]) -> None:
+def test_a_rest_is_shorter_vectors_where_no_mask_does_as_well(channels: int, machine: str, widths: list[int]) -> None:
     x = f"tensor<9x9x{channels}xui8>"
     text = f"""func.func @main(%x: {x}, %y: tensor<9x9x1xui8>) -> {x} {{
       %r = fuse.add %x, %y : ({x}, tensor<9x9x1xui8>) -> {x}

@@ -179,9 +179,7 @@ def measured_set(
     """
     module, near = SETS[option]
     programs: Mapping[str, tuple[Callable[..., Any], Any]] = import_module(module).programs()
-    return programs, lambda name, rounds, strategy: _measured_calls(
-        *programs[name], rounds, strategy, near, with_numpy
-    )
+    return programs, lambda name, rounds, strategy: _measured_calls(*programs[name], rounds, strategy, near, with_numpy)
 
 
 def _measured_calls(

@@ -1,6 +1,7 @@
 """Convolutions of 3x3 taps by tiles of 2x2 results, for a machine. Pure data, and the choice of it.
 
-1. Results come in tiles of two by two, from tiles of four by four positions.
+1. Results come in tiles of two by two, from tiles of four by four positions. Where rows or columns are odd in number,
+   the last tiles have results that nobody needs, and read a position behind the last one, which is 0.
 2. For each of 16 points, a matrix product of tiles and channels with panels of the weights' points.
 3. Where a result is not finite the strip is computed again by the plain algorithm, from what lies in the strip.
 """
@@ -34,6 +35,8 @@ class WinogradPlan:
     """Distance of points of neighbouring tiles, in elements."""
     rows: int
     """Rows of tiles in a strip."""
+    across: int
+    """Tiles in a row of them."""
     tiles: int
     """Tiles in a strip, rounded up to whole blocks."""
     block: int
@@ -67,14 +70,14 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
     if convolution.innermost is None or any(w.pixel is None or w.taps != TAPS for w in (above, along)):
         return None
     # (1) F(2x2, 3x3) covers neighbouring results in pairs; others would need another matrix.
-    if any(w.step != 1 or w.dilation != 1 or w.pixels % RESULTS for w in (above, along)):
+    if any(w.step != 1 or w.dilation != 1 for w in (above, along)):
         return None
     (channels,), (columns,) = plan.sizes((convolution.innermost,)), plan.sizes((contraction.column_axes[-1],))
-    width, across = plan.vectors * plan.lanes, along.pixels // RESULTS
+    width, across, down = plan.vectors * plan.lanes, tiles_of(along.pixels), tiles_of(above.pixels)
     # (2) Whole vectors and panels only: the micro-kernel has no masks, and a fallback would be a third form.
     if channels % plan.lanes or columns % width or min(channels, columns) < _LEAST_CHANNELS:
         return None
-    if across * (above.pixels // RESULTS) < _LEAST_TILES:
+    if across * down < _LEAST_TILES:
         return None
     room = plan.machine.second_cache.bytes * 15 // 32  # half, but for what passes by
     pitch = tiling.pitch(plan.machine, channels, 4)
@@ -82,10 +85,11 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
     most = min(_MOST_TILES, room // (POINTS**2 * pitch * 4)) // across
     if most == 0:
         return None
-    rows = tiling.even_part(above.pixels // RESULTS, most)
+    rows = tiling.even_part(down, most)
     block = tiling.even_part(rows * across, tiling.most_rows(plan.machine, plan.vectors))
     pixels = rows * RESULTS
-    strip = Strip(above.positions(pixels), plan.strip.positions, plan.strip.innermost, plan.strip.pitch)
+    positions = along.positions(across * RESULTS)
+    strip = Strip(above.positions(pixels), positions, plan.strip.innermost, plan.strip.pitch)
     plain = replace(
         plan,
         # (3) The plain algorithm runs on the same strip, so it must be filled even where it could be read in place.
@@ -95,4 +99,9 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
         direct=None,
         packing=replace(packing, has_points=True),
     )
-    return WinogradPlan(plain, channels, pitch, rows, -(-rows * across // block) * block, block)
+    return WinogradPlan(plain, channels, pitch, rows, across, -(-rows * across // block) * block, block)
+
+
+def tiles_of(pixels: int) -> int:
+    """Tiles that cover some neighbouring results along one axis."""
+    return -(-pixels // RESULTS)

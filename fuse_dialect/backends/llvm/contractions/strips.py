@@ -1,6 +1,7 @@
 """A strip of the input of a convolution in the workspace: zeros around it, nothing that its windows do not read.
 
 A strip holds, for each point of the free axes, some rows of positions, and for each position the innermost elements.
+Behind the positions that windows have there may be room for others, which are 0.
 """
 
 from dataclasses import dataclass, replace
@@ -59,6 +60,12 @@ def fill_strip(
     f.call(name, VOID, [slots, to, *(point[axis] for axis in convolution.outer), *rows])
 
 
+def fill_with_zeros(f: Function, to: Value, bytes: int) -> None:
+    """Write zeros to memory."""
+    if bytes > 0:
+        f.intrinsic("memset", VOID, [to, constant(I8, 0), f.i64(bytes), constant(I1, 0)], over=[PTR, I64])
+
+
 class _Fill:
     def __init__(self, request: Request, f: Function, convolution: Convolution, strip: Strip):
         self.f, self.program, self.convolution, self.strip = f, request.program, convolution, strip
@@ -70,6 +77,7 @@ class _Fill:
         self.point: dict[int, Value] = dict(zip(convolution.outer, rest, strict=False))
         self.first, self.rows = rest[-2:]
         self.rank = len(convolution.contraction.stage.axes)
+        self.positions = along.positions(along.pixels)
         self.type = register_type(convolution.contraction.element)
 
     def write(self) -> None:
@@ -88,6 +96,8 @@ class _Fill:
                     self._fill_run(run, to)
                 else:
                     self._fill_row(to)
+                behind = f.offset(to, f.i64(self.positions * self.strip.pitch), self.type)
+                fill_with_zeros(f, behind, (self.strip.row - self.positions * self.strip.pitch) * self.type.bits // 8)
         f.ret()
 
     def _run(self) -> _Run | None:
@@ -107,7 +117,7 @@ class _Fill:
             return None
         if innermost is not None and place.strides[innermost].number != 1:
             return None
-        first, stop, others = 0, self.strip.positions, list[Guard]()
+        first, stop, others = 0, self.positions, list[Guard]()
         for guard in read.guards:
             # A guard of other axes holds for a whole row or for nothing of it.
             if not axes_of(guard.index) & {along, innermost}:
@@ -120,7 +130,7 @@ class _Fill:
                 return None
         plain, number = replace(read, guards=(), otherwise=None), read.otherwise or Literal(0, read.element)
         inside, around = (tuple(new if each is read else each for each in body) for new in (plain, number))
-        return _Run(read, place, min(first, self.strip.positions), max(stop, first), tuple(others), inside, around)
+        return _Run(read, place, min(first, self.positions), max(stop, first), tuple(others), inside, around)
 
     def _fill_run(self, run: _Run, to: Value) -> None:
         f, strip = self.f, self.strip
@@ -139,27 +149,22 @@ class _Fill:
                 address = self.frame.address(run.read.buffer, run.place, point)
                 self._copy(start, address, count * self.type.bits // 8)
             else:
-                self._zero(start, count * self.type.bits // 8)
+                fill_with_zeros(f, start, count * self.type.bits // 8)
 
         def inside() -> list[Value]:
             fill(0, run.first, inside=False)
             fill(run.first, run.stop, inside=True)
-            fill(run.stop, strip.positions, inside=False)
+            fill(run.stop, self.positions, inside=False)
             return []
 
         def outside() -> list[Value]:
-            fill(0, strip.positions, inside=False)
+            fill(0, self.positions, inside=False)
             return []
 
         if run.guards:
             f.either(reader_at(self.frame, self.axes, self.point).inside(run.guards), inside, outside)
         else:
             inside()
-
-    def _zero(self, to: Value, bytes: int) -> None:
-        if bytes > 0:
-            arguments = [to, constant(I8, 0), self.f.i64(bytes), constant(I1, 0)]
-            self.f.intrinsic("memset", VOID, arguments, over=[PTR, I64])
 
     def _copy(self, to: Value, source: Value, bytes: int) -> None:
         if bytes > 0:
@@ -170,9 +175,9 @@ class _Fill:
         """Position by position, vectors along the innermost axis; along the positions if there is none."""
         f, innermost = self.f, self.convolution.innermost
         if innermost is None:
-            self._fill_along(to, self.rank + 1, self.strip.positions, self.convolution.by_position)
+            self._fill_along(to, self.rank + 1, self.positions, self.convolution.by_position)
             return
-        with f.loop(f.i64(0), f.i64(self.strip.positions), hints=["unroll.disable"]) as position:
+        with f.loop(f.i64(0), f.i64(self.positions), hints=["unroll.disable"]) as position:
             self.point[self.rank + 1] = position.index
             start = f.offset(to, f.multiply(position.index, f.i64(self.strip.pitch)), self.type)
             self._fill_along(start, innermost, self.strip.innermost, self.convolution.by_position)

@@ -6,6 +6,8 @@
 3. A tile of 2x2 results is made of sums and differences of its 16 products. `finish` runs on these.
 4. nan and infinities spread over a whole tile. So where a result is not finite, the strip is computed again by the
    plain algorithm, for the panel at hand: what the weights are without points lies behind them.
+5. Where rows or columns are odd in number, the last tiles have results that nobody needs. These are stored at the
+   last row or column, before what belongs there, so that one form of tile does for all.
 
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (arXiv:1509.09308).
 """
@@ -15,6 +17,7 @@ from collections.abc import Sequence
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import I1, VOID, Value, constant
 from fuse_dialect.backends.llvm.contractions.convolution import Convolve
+from fuse_dialect.backends.llvm.contractions.strips import fill_with_zeros
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
 from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
@@ -45,8 +48,13 @@ class _Winograd(Convolve):
         f, name = self.f, f"{self.f.name}_points"
         if not self.request.module.defines(name):
             _write_points(inner_function(self.request, name, ["strip"], ["to"], ["rows"]), self.w)
-        rows = f.quotient(f.subtract(stop, top), RESULTS)
-        f.call(name, VOID, [self.frame.workspace, self.points, rows])
+        height = f.subtract(stop, top)
+        if self.above.pixels % RESULTS:
+            with f.when(f.compare("eq", f.remainder(height, RESULTS), f.i64(1))):
+                # (5) The last tiles read a row that is not of the image.
+                row = f.multiply(f.add(height, f.i64(self.above.taps - 1)), f.i64(self.p.strip.row))
+                fill_with_zeros(f, f.offset(self.frame.workspace, row, F32), self.p.strip.row * 4)
+        f.call(name, VOID, [self.frame.workspace, self.points, self.ceiling(height, RESULTS)])
 
     def panel(self, at: dict[int, Value], rows: tuple[Value, Value], number: Value, panel: Value, columns: int) -> None:
         """Products of all points, then results; all over again if one is not finite."""
@@ -55,9 +63,8 @@ class _Winograd(Convolve):
         assert read is not None
         weights = self.frame.pointers[read.buffer]
         size = f.multiply(f.i64(plan.channels), f.i64(self.width))
-        count = f.quotient(f.subtract(rows[1], rows[0]), RESULTS)
-        across = self.along.pixels // RESULTS
-        blocks = self.ceiling(f.multiply(count, f.i64(across)), plan.block)
+        count = self.ceiling(f.subtract(rows[1], rows[0]), RESULTS)
+        blocks = self.ceiling(f.multiply(count, f.i64(plan.across)), plan.block)
         with f.loop(f.i64(0), f.i64(POINTS**2), hints=["unroll.disable"]) as loop:
             place = f.multiply(f.add(f.multiply(loop.index, self.panels), number), size)
             first = f.multiply(loop.index, f.i64(plan.tiles))
@@ -99,16 +106,16 @@ def _write_points(f: Function, plan: WinogradPlan) -> None:
     """The points of the tiles of some rows of tiles."""
     strip, to, rows = f.parameters
     lanes, sizes = plan.plain.lanes, plan.plain.strip
-    type, across = F32.wide(lanes), plan.plain.convolution.windows[1].pixels // RESULTS
+    type = F32.wide(lanes)
     with (
         f.loop(f.i64(0), rows, hints=["unroll.disable"]) as row,
-        f.loop(f.i64(0), f.i64(across), hints=["unroll.disable"]) as column,
+        f.loop(f.i64(0), f.i64(plan.across), hints=["unroll.disable"]) as column,
         f.loop(f.i64(0), f.i64(plan.channels), lanes, hints=["unroll.disable"]) as channel,
     ):
         down = f.multiply(row.index, f.i64(RESULTS * sizes.row))
         right = f.multiply(column.index, f.i64(RESULTS * sizes.pitch))
         start = f.offset(strip, f.add(f.add(down, right), channel.index), F32)
-        tile = f.add(f.multiply(row.index, f.i64(across)), column.index)
+        tile = f.add(f.multiply(row.index, f.i64(plan.across)), column.index)
         target = f.offset(to, f.add(f.multiply(tile, f.i64(plan.pitch)), channel.index), F32)
         read = [
             [f.load(type, f.offset(start, f.i64(i * sizes.row + j * sizes.pitch), F32)) for j in range(POINTS)]
@@ -171,14 +178,14 @@ class _Results:
         store = store_place(plan.plain.program, self.contraction.stage)
         assert store is not None
         self.store = store
+        self.is_odd = any(window.pixels % RESULTS for window in plan.plain.convolution.windows)
 
     def write(self) -> None:
         f, plan = self.f, self.plan
-        along, zero = plan.plain.convolution.windows[1], constant(F32.wide(plan.plain.lanes), 0)
-        across = along.pixels // RESULTS
+        zero, across = constant(F32.wide(plan.plain.lanes), 0), f.i64(plan.across)
         with f.loop(f.i64(0), self.rows, carried=[zero], hints=["unroll.disable"]) as row:
-            with f.loop(f.i64(0), f.i64(across), carried=row.carried, hints=["unroll.disable"]) as column:
-                tile = f.add(f.multiply(row.index, f.i64(across)), column.index)
+            with f.loop(f.i64(0), across, carried=row.carried, hints=["unroll.disable"]) as column:
+                tile = f.add(f.multiply(row.index, across), column.index)
                 below = f.add(self.top, f.multiply(row.index, f.i64(RESULTS)))
                 column.following = [
                     self._tile(tile, below, f.multiply(column.index, f.i64(RESULTS)), column.carried[0])
@@ -199,16 +206,27 @@ class _Results:
                 for i in range(POINTS)
             ]
             turned = [_results_of(f, vectors) for vectors in zip(*read, strict=True)]  # by column, then by row
+            writes: list[tuple[Value, Value]] = []
             for i, vectors in enumerate(zip(*turned, strict=True)):
                 for j, value in enumerate(_results_of(f, vectors)):
                     seen = _added(f, plan, value, zero, seen)
-                    self._finish(value, (f.add(below, f.i64(i)), f.add(right, f.i64(j))), v)
+                    writes.append(self._finished(value, (self._pixel(0, below, i), self._pixel(1, right, j)), v))
+            # (5) The first result comes last, for it is the one that there always is.
+            for value, address in reversed(writes) if self.is_odd else writes:
+                f.store(value, address)
         return seen
+
+    def _pixel(self, axis: int, first: Value, number: int) -> Value:
+        """Where a result of a tile is stored along an axis (5)."""
+        f, pixels = self.f, self.plan.plain.convolution.windows[axis].pixels
+        pixel = f.add(first, f.i64(number))
+        return f.least(pixel, f.i64(pixels - 1)) if number and pixels % RESULTS else pixel
 
     def _product(self, place: int, start: Value) -> Value:
         return self.f.load(F32.wide(self.plan.plain.lanes), self.f.offset(start, self.f.i64(place), F32))
 
-    def _finish(self, value: Value, pixel: tuple[Value, Value], v: int) -> None:
+    def _finished(self, value: Value, pixel: tuple[Value, Value], v: int) -> tuple[Value, Value]:
+        """What becomes of a vector of sums, and its address."""
         f, stage, plain = self.f, self.contraction.stage, self.plan.plain
         column, point = self.contraction.column_axes[-1], dict(self.point)
         for window, at in zip(plain.convolution.windows, pixel, strict=True):
@@ -217,7 +235,7 @@ class _Results:
         point[column] = f.add(point[column], f.i64(v * plain.lanes))
         if stage.finish:
             value = reader_at(self.frame, stage.axes, point, plain.lanes, column).body(stage.finish, [value])
-        f.store(to_memory(f, value), self.frame.address(stage.buffer, self.store, point))
+        return to_memory(f, value), self.frame.address(stage.buffer, self.store, point)
 
 
 def write_winograd(request: Request, plan: WinogradPlan) -> None:

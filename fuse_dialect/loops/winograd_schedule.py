@@ -81,10 +81,12 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
         return None
     room = plan.machine.second_cache.bytes * 15 // 32  # half, but for what passes by
     pitch = tiling.pitch(plan.machine, channels, 4)
-    # (2) Points are written and read once for each panel, so all of a strip stay in the second-level cache.
-    most = min(_MOST_TILES, room // (POINTS**2 * pitch * 4)) // across
-    if most == 0:
+    # (2) Points are written and read once for each panel, so all of a strip stay in the second-level cache. One row of
+    # tiles is the least: a long one is read from the last cache, which is faster than twice as many products.
+    tile_bytes = POINTS**2 * pitch * 4
+    if across * tile_bytes > tiling.packed_bytes(plan.machine):
         return None
+    most = max(1, min(_MOST_TILES, room // tile_bytes) // across)
     rows = tiling.even_part(down, most)
     block = tiling.even_part(rows * across, tiling.most_rows(plan.machine, plan.vectors))
     pixels = rows * RESULTS

@@ -23,6 +23,7 @@ SHAPES = {
     "odd width": (2, 8, 9, 32, 32),
     "odd sizes": (1, 27, 13, 128, 64),
     "odd sizes, no padding": (1, 15, 17, 64, 32, 1, 0),
+    "one row of tiles": (1, 6, 131, 64, 32),
 }
 
 

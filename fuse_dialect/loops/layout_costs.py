@@ -35,7 +35,8 @@ _POINTS = 13.0
 """Sums and differences, for each pixel and each channel that comes or goes (2)."""
 _POINTS_SHARE = 4 / 9
 """Products that are left of 3x3 taps (2)."""
-_LEAST_POINTS_CHANNELS = 32
+_LEAST_POINTS_CHANNELS = 8
+_LEAST_POINTS_PIXELS = 25
 _PACKED = 9.0
 """Packing one element of a window (4)."""
 _PACKED_RUN = 4.0
@@ -91,9 +92,9 @@ class WindowedProduct:
             return products * _OWN_CHANNEL  # (3)
         if self.has_bytes:
             products /= _dots(machine)  # (8)
-        if self._has_points(lanes):
+        if self._has_points():
             points = self.pixels * (self.inputs + self.outputs) * _POINTS
-            return products * self.outputs * _POINTS_SHARE + points  # (2)
+            return products * _whole(self.outputs, lanes) * _POINTS_SHARE + points  # (2)
         if self.outputs == 1:
             return products * lanes * _ONE_OUTPUT_VECTORS
         # (1) What lanes beyond the last channel compute is thrown away.
@@ -106,9 +107,8 @@ class WindowedProduct:
         is_whole = not self.is_open or prod(self.taps) == 1
         return 0 if is_whole or self.inputs == self.outputs == 1 else self.groups * self._depth * self.pixels
 
-    def _has_points(self, lanes: int) -> bool:
+    def _has_points(self) -> bool:
         """Whether (2) holds; see `winograd_schedule.winograd_plan`."""
-        few = min(self.inputs, self.outputs) < _LEAST_POINTS_CHANNELS
         return (
             not self.is_open
             and self.taps == (3, 3)
@@ -117,8 +117,8 @@ class WindowedProduct:
             and self.groups == 1
             and self.element_bytes == 4
             and not self.has_bytes
-            and self.pixels >= 64
-            and not (few or self.inputs % lanes or self.outputs % (2 * lanes))
+            and self.pixels >= _LEAST_POINTS_PIXELS
+            and min(self.inputs, self.outputs) >= _LEAST_POINTS_CHANNELS
         )
 
     def _channels_first(self, machine: Machine) -> float:

@@ -14,10 +14,12 @@ from fuse_dialect.loops.packing import POINTS, TAPS
 
 RESULTS = 2
 """Results of a tile along each axis."""
-_LEAST_CHANNELS = 32
+_LEAST_CHANNELS = 8
 """Channels from which on products outweigh sums and differences."""
-_LEAST_TILES = 14
+_LEAST_TILES = 9
 """Tiles below which a micro-kernel has too few products for what points cost."""
+_MOST_PRODUCTS = 2 / 3
+"""Of the products without tiles, those that are left at most: 4/9 where all results of tiles are needed."""
 _MOST_TILES = 56
 """Tiles of a strip."""
 _FALLBACK_PIXELS = 4
@@ -74,10 +76,10 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
         return None
     (channels,), (columns,) = plan.sizes((convolution.innermost,)), plan.sizes((contraction.column_axes[-1],))
     width, across, down = plan.vectors * plan.lanes, tiles_of(along.pixels), tiles_of(above.pixels)
-    # (2) Whole vectors and panels only: the micro-kernel has no masks, and a fallback would be a third form.
-    if channels % plan.lanes or columns % width or min(channels, columns) < _LEAST_CHANNELS:
+    if min(channels, columns) < _LEAST_CHANNELS or across * down < _LEAST_TILES:
         return None
-    if across * down < _LEAST_TILES:
+    # (1) Of lines of one pixel half of a tile is not needed: hardly a product is saved.
+    if across * down * POINTS**2 > above.pixels * along.pixels * TAPS**2 * _MOST_PRODUCTS:
         return None
     room = plan.machine.second_cache.bytes * 15 // 32  # half, but for what passes by
     pitch = tiling.pitch(plan.machine, channels, 4)

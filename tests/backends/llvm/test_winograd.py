@@ -24,6 +24,8 @@ SHAPES = {
     "odd sizes": (1, 27, 13, 128, 64),
     "odd sizes, no padding": (1, 15, 17, 64, 32, 1, 0),
     "one row of tiles": (1, 6, 131, 64, 32),
+    "channels that fill no vector": (1, 8, 10, 13, 41),
+    "one vector, partly": (2, 5, 5, 8, 9),
 }
 
 
@@ -69,9 +71,9 @@ def model(batch: int, height: int, width: int, channels: int, outputs: int, stri
 def test_results_are_those_of_numpy(shape: tuple[int, ...], target) -> None:
     module, x = model(*shape)
     inputs = [x.copy(), x.copy(), x.copy()]
-    inputs[1][-1, 3, 4, 5] = np.inf
+    inputs[1][-1, 3, 3, 4] = np.inf
     inputs[1][0, 2, -1, -1] = -np.inf
-    inputs[2][0, 1, 0, 7] = np.nan
+    inputs[2][0, 1, 0, 3] = np.nan
     expected = [run_module(module, [each])[0] for each in inputs]
     for threads in (1, 2, 3):
         backend = Backend(target=target)
@@ -87,8 +89,8 @@ def test_results_are_those_of_numpy(shape: tuple[int, ...], target) -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    [(1, 8, 8, 16, 16), (1, 16, 16, 32, 32, 3), (1, 4, 4, 32, 32)],
-    ids=["few channels", "stride 3", "few tiles"],
+    [(1, 8, 8, 7, 7), (1, 12, 12, 32, 32, 3), (1, 4, 4, 32, 32), (1, 1, 40, 32, 32)],
+    ids=["few channels", "stride 3", "few tiles", "a line"],
 )
 def test_other_convolutions_are_left_alone(shape: tuple[int, ...]) -> None:
     module, x = model(*shape)

@@ -78,7 +78,7 @@ class _Winograd(Convolve):
                 f.call(self._product(), VOID, operands)
         outer = [at[axis] for axis in self._given()]
         # (4) A product of 0 and what is not finite is nan, so one sum tells for the whole strip.
-        is_finite = f.call(self._result(), I1, [self.slots, self.products, rows[0], count, *outer])
+        is_finite = f.call(self._result(columns), I1, [self.slots, self.products, rows[0], count, *outer])
         with f.when(f.compare("eq", is_finite, constant(I1, 0))):
             super().panel(at, rows, number, panel, columns)
 
@@ -93,12 +93,12 @@ class _Winograd(Convolve):
             _write_product(inner_function(self.request, name, ["a", "b"], ["to"]), self.w)
         return name
 
-    def _result(self) -> str:
-        name = f"{self.f.name}_result"
+    def _result(self, columns: int) -> str:
+        name = f"{self.f.name}_result_of_{columns}"
         if not self.request.module.defines(name):
             numbers = ["top", "rows", *(f"x{axis}" for axis in self._given())]
             f = inner_function(self.request, name, ["slots", "products"], (), numbers, result=I1)
-            _Results(self.request, f, self.w, self._given()).write()
+            _Results(self.request, f, self.w, self._given(), columns).write()
         return name
 
 
@@ -110,6 +110,7 @@ def _write_points(f: Function, plan: WinogradPlan) -> None:
     with (
         f.loop(f.i64(0), rows, hints=["unroll.disable"]) as row,
         f.loop(f.i64(0), f.i64(plan.across), hints=["unroll.disable"]) as column,
+        # What the last vector has behind the channels is not multiplied, and there is room for it.
         f.loop(f.i64(0), f.i64(plan.channels), lanes, hints=["unroll.disable"]) as channel,
     ):
         down = f.multiply(row.index, f.i64(RESULTS * sizes.row))
@@ -169,8 +170,8 @@ def _added(f: Function, plan: WinogradPlan, lhs: Value, rhs: Value, total: Value
 class _Results:
     """Writes the function that makes results of products."""
 
-    def __init__(self, request: Request, f: Function, plan: WinogradPlan, given: Sequence[int]):
-        self.f, self.plan = f, plan
+    def __init__(self, request: Request, f: Function, plan: WinogradPlan, given: Sequence[int], columns: int):
+        self.f, self.plan, self.columns = f, plan, columns
         _, self.products, self.top, self.rows, *values = f.parameters
         self.frame = frame_of(request, f)
         self.point = dict(zip(given, values, strict=True))
@@ -200,20 +201,25 @@ class _Results:
         f, plan, plain = self.f, self.plan, self.plan.plain
         width, zero = plain.vectors * plain.lanes, constant(seen.type, 0)
         start = f.offset(self.products, f.multiply(tile, f.i64(width)), F32)
-        for v in range(plain.vectors):
+        for v in range(-(-self.columns // plain.lanes)):
             read = [
                 [self._product((i * POINTS + j) * plan.tiles * width + v * plain.lanes, start) for j in range(POINTS)]
                 for i in range(POINTS)
             ]
             turned = [_results_of(f, vectors) for vectors in zip(*read, strict=True)]  # by column, then by row
             writes: list[tuple[Value, Value]] = []
+            left = self.columns - v * plain.lanes
+            mask = None if left >= plain.lanes else f.first_lanes(f.i64(left), plain.lanes)
             for i, vectors in enumerate(zip(*turned, strict=True)):
                 for j, value in enumerate(_results_of(f, vectors)):
                     seen = _added(f, plan, value, zero, seen)
-                    writes.append(self._finished(value, (self._pixel(0, below, i), self._pixel(1, right, j)), v))
+                    writes.append(self._finished(value, (self._pixel(0, below, i), self._pixel(1, right, j)), v, mask))
             # (5) The first result comes last, for it is the one that there always is.
             for value, address in reversed(writes) if self.is_odd else writes:
-                f.store(value, address)
+                if mask is None:
+                    f.store(value, address)
+                else:
+                    f.masked_store(value, address, mask)
         return seen
 
     def _pixel(self, axis: int, first: Value, number: int) -> Value:
@@ -225,7 +231,9 @@ class _Results:
     def _product(self, place: int, start: Value) -> Value:
         return self.f.load(F32.wide(self.plan.plain.lanes), self.f.offset(start, self.f.i64(place), F32))
 
-    def _finished(self, value: Value, pixel: tuple[Value, Value], v: int) -> tuple[Value, Value]:
+    def _finished(
+        self, value: Value, pixel: tuple[Value, Value], v: int, mask: Value | None
+    ) -> tuple[Value, Value]:
         """What becomes of a vector of sums, and its address."""
         f, stage, plain = self.f, self.contraction.stage, self.plan.plain
         column, point = self.contraction.column_axes[-1], dict(self.point)
@@ -234,7 +242,7 @@ class _Results:
             point[window.pixel] = at
         point[column] = f.add(point[column], f.i64(v * plain.lanes))
         if stage.finish:
-            value = reader_at(self.frame, stage.axes, point, plain.lanes, column).body(stage.finish, [value])
+            value = reader_at(self.frame, stage.axes, point, plain.lanes, column, mask).body(stage.finish, [value])
         return to_memory(f, value), self.frame.address(stage.buffer, self.store, point)
 
 

@@ -174,6 +174,8 @@ def convolution_plan(
         return None
     bytes = element_bytes(contraction.element)
     lanes = machine.lanes(bytes)
+    if contraction.product == "arith.mulf":
+        lanes = tiling.narrow_lanes(lanes, columns)
     vectors = max(1, min(2, -(-columns // lanes)))
     above, along = convolution.windows
     others = tiling.temporaries(machine, contraction.product, vectors)

@@ -49,7 +49,7 @@ class Packing:
     reduced: tuple[Strided, ...]
     width: int
     has_points: bool = False
-    """Whether the panels of points stand in front: for two reduced axes of 3 taps and one more, no outer axes, f32."""
+    """Whether the panels of points stand in front: for two reduced axes of 3 taps and one more, f32."""
 
     is_pairs: bool = False
     """Whether 32 bits are two numbers of 16 bits, and not a quad of bytes, or a number."""
@@ -74,7 +74,8 @@ class Packing:
     @property
     def points_size(self) -> int:
         """Elements of the panels of points."""
-        return self.panels * self.width * self.depth // TAPS**2 * POINTS**2 if self.has_points else 0
+        panels = prod(axis.size for axis in self.outer) * self.panels
+        return panels * self.width * self.depth // TAPS**2 * POINTS**2 if self.has_points else 0
 
     @property
     def panels(self) -> int:
@@ -176,13 +177,14 @@ class Packing:
         return (self.element == "i32" and itemsize == 1) or (self.element == "f32" and self.is_pairs)
 
     def _with_points(self, packed: NDArray[np.generic]) -> NDArray[np.generic]:
-        taps = packed.reshape(self.panels, TAPS, TAPS, -1, self.width)
+        # For each point of the outer axes the points of weights follow each other, and for each of these the panels.
+        taps = packed.reshape(-1, self.panels, TAPS, TAPS, self.depth // TAPS**2, self.width)
         both = _aligned((self.size,), packed.dtype)
         both[self.points_size :] = packed.reshape(-1)
-        points = both[: self.points_size].reshape(POINTS, POINTS, *taps.shape[:1], *taps.shape[3:])
-        for row, along in enumerate(_points_of([taps[:, tap] for tap in range(TAPS)])):
-            for column, values in enumerate(_points_of([along[:, tap] for tap in range(TAPS)])):
-                points[row, column] = values
+        points = both[: self.points_size].reshape(-1, POINTS, POINTS, self.panels, *taps.shape[4:])
+        for row, along in enumerate(_points_of([taps[:, :, tap] for tap in range(TAPS)])):
+            for column, values in enumerate(_points_of([along[:, :, tap] for tap in range(TAPS)])):
+                points[:, row, column] = values
         return both
 
 

@@ -157,6 +157,17 @@ def tile_size(
     return TileSize(even_part(rows, max(1, most(vectors))), vectors)
 
 
+def narrow_lanes(lanes: int, columns: int) -> int:
+    """Lanes of vectors that are the shortest for some columns, but not shorter than four.
+
+    A processor may compute a long vector in two halves, and takes as long if one of them is empty (2). Nor does a short
+    vector that is full need a mask.
+    """
+    while 2 * columns <= lanes and lanes > 4:
+        lanes //= 2
+    return lanes
+
+
 def most_rows(machine: Machine, vectors: int, others: int = 0) -> int:
     """Rows for which the registers suffice (1), if `others` are taken; fewer than one if not for any."""
     return min((machine.registers - vectors - 1 - others) // vectors, _MOST_ROWS)

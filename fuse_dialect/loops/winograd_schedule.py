@@ -64,8 +64,8 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
     """The plan for a convolution that has another one; `None` if it is not of the form, or gains nothing."""
     convolution, contraction, packing = plan.convolution, plan.contraction, plan.packing
     above, along = convolution.windows
-    # Points of weights are made before the first call, and only in one form: constants, no groups, f32.
-    if packing is None or packing.outer or contraction.element != "f32" or convolution.free:
+    # Points of weights are made before the first call, and only in one form: constants of f32.
+    if packing is None or contraction.element != "f32" or convolution.free:
         return None
     if contraction.product != "arith.mulf":  # no pairs of numbers
         return None

@@ -95,6 +95,14 @@ class Blocks:
         is_halved = self.plan.packing is not None and self.plan.packing.is_halves
         return self.f.quotient(size, 2) if is_halved else size
 
+    def group_of(self, point: dict[int, Value]) -> Value:
+        """The number of the point of the outer axes that the columns depend on."""
+        number = self.f.i64(0)
+        for axis in self.plan.contraction.outer:
+            if axis in self.plan.contraction.columns.axes:
+                number = self.f.add(self.f.multiply(number, self.axis(axis)), point[axis])
+        return number
+
     def columns(self, point: dict[int, Value], group: tuple[Value, Value], is_new: Value) -> Value:
         """Address of the first panel of a group of columns; packs them if they are not packed, and new.
 
@@ -113,11 +121,7 @@ class Blocks:
                 self.copies.panels(f, self.slots, to, point, block, plan.vectors)
             return to
         buffer = next(name for name, packing in plan.packings.items() if packing == plan.packing)
-        number = f.i64(0)
-        for axis in plan.contraction.outer:
-            if axis in plan.contraction.columns.axes:
-                number = f.add(f.multiply(number, self.axis(axis)), point[axis])
         # Panels lie behind each other for all points of the axes that the columns depend on.
-        first = f.add(f.multiply(number, self.panels), first)
+        first = f.add(f.multiply(self.group_of(point), self.panels), first)
         place = f.multiply(first, self.panel_size(self.depth))
         return f.offset(self.frame.pointers[buffer], place, self.packed_type)

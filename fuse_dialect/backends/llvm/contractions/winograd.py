@@ -65,8 +65,10 @@ class _Winograd(Convolve):
         size = f.multiply(f.i64(plan.channels), f.i64(self.width))
         count = self.ceiling(f.subtract(rows[1], rows[0]), RESULTS)
         blocks = self.ceiling(f.multiply(count, f.i64(plan.across)), plan.block)
+        group = f.multiply(self.group_of(at), f.i64(POINTS**2))
         with f.loop(f.i64(0), f.i64(POINTS**2), hints=["unroll.disable"]) as loop:
-            place = f.multiply(f.add(f.multiply(loop.index, self.panels), number), size)
+            point = f.add(group, loop.index)
+            place = f.multiply(f.add(f.multiply(point, self.panels), number), size)
             first = f.multiply(loop.index, f.i64(plan.tiles))
             with f.loop(f.i64(0), blocks, hints=["unroll.disable"]) as tiles:
                 tile = f.add(first, f.multiply(tiles.index, f.i64(plan.block)))

@@ -269,6 +269,8 @@ def matrices_of(
     depth = None if is_open else prod(size or 0 for size in sizes)
     rows = _known(stage.axes[contraction.row_axes[-1]].size) if contraction.row_axes else 1
     columns = _known(stage.axes[contraction.column_axes[-1]].size)
+    if contraction.product == "arith.mulf" and columns is not None:
+        lanes = tiling.narrow_lanes(lanes, columns)
     has_tiles = tiling.fills_tiles(machine, contraction.product, lanes, rows)
     tile = tiling.tile_size(machine, lanes, rows, columns, contraction.product)
     width = tile.vectors * lanes

@@ -93,7 +93,7 @@ class WindowedProduct:
         if self.has_bytes:
             products /= _dots(machine)  # (8)
         if self._has_points():
-            points = self.pixels * (self.inputs + self.outputs) * _POINTS
+            points = self.groups * self.pixels * (self.inputs + self.outputs) * _POINTS
             return products * _whole(self.outputs, lanes) * _POINTS_SHARE + points  # (2)
         if self.outputs == 1:
             return products * lanes * _ONE_OUTPUT_VECTORS
@@ -114,7 +114,6 @@ class WindowedProduct:
             and self.taps == (3, 3)
             and self.is_dense
             and self.has_constant_weights
-            and self.groups == 1
             and self.element_bytes == 4
             and not self.has_bytes
             and self.pixels >= _LEAST_POINTS_PIXELS

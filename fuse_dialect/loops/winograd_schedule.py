@@ -1,7 +1,8 @@
 """Convolutions of 3x3 taps by tiles of 2x2 results, for a machine. Pure data, and the choice of it.
 
-1. Results come in tiles of two by two, from tiles of four by four positions. Where rows or columns are odd in number,
-   the last tiles have results that nobody needs, and read a position behind the last one, which is 0.
+1. Results come in tiles of two by two, from tiles of four by four positions. Where taps are `d` pixels apart, so are
+   the results of a tile, and `d` tiles stand in one another. Where the pixels along an axis do not fill all tiles, the
+   last ones have results that nobody needs, but each one that is; they read positions behind the last one, which are 0.
 2. For each of 16 points, a matrix product of tiles and channels with panels of the weights' points.
 3. Where a result is not finite the strip is computed again by the plain algorithm, from what lies in the strip.
 """
@@ -9,6 +10,7 @@
 from dataclasses import dataclass, replace
 
 from fuse_dialect.loops import tiling
+from fuse_dialect.loops.convolution import Window
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan, Grid, Strip
 from fuse_dialect.loops.packing import POINTS, TAPS
 
@@ -71,11 +73,11 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
         return None
     if convolution.innermost is None or any(w.pixel is None or w.taps != TAPS for w in (above, along)):
         return None
-    # (1) F(2x2, 3x3) covers neighbouring results in pairs; others would need another matrix.
-    if any(w.step != 1 or w.dilation != 1 for w in (above, along)):
+    # (1) F(2x2, 3x3) covers results in pairs, whose windows share positions; others would need another matrix.
+    if any(w.step != 1 or 0 < w.pixels % (RESULTS * w.dilation) < w.dilation for w in (above, along)):
         return None
     (channels,), (columns,) = plan.sizes((convolution.innermost,)), plan.sizes((contraction.column_axes[-1],))
-    width, across, down = plan.vectors * plan.lanes, tiles_of(along.pixels), tiles_of(above.pixels)
+    width, across, down = plan.vectors * plan.lanes, tiles_of(along), tiles_of(above)
     if min(channels, columns) < _LEAST_CHANNELS or across * down < _LEAST_TILES:
         return None
     # (1) Of lines of one pixel half of a tile is not needed: hardly a product is saved.
@@ -86,10 +88,10 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
     # (2) Points are written and read once for each panel, so all of a strip stay in the second-level cache. One row of
     # tiles is the least: a long one is read from the last cache, which is faster than twice as many products.
     tile_bytes = POINTS**2 * pitch * 4
-    if across * tile_bytes > tiling.packed_bytes(plan.machine):
+    if across * above.dilation * tile_bytes > tiling.packed_bytes(plan.machine):
         return None
-    most = max(1, min(_MOST_TILES, room // tile_bytes) // across)
-    rows = tiling.even_part(down, most)
+    most = max(1, min(_MOST_TILES, room // tile_bytes) // (across * above.dilation))
+    rows = tiling.even_part(down // above.dilation, most) * above.dilation
     block = tiling.even_part(rows * across, tiling.most_rows(plan.machine, plan.vectors))
     pixels = rows * RESULTS
     positions = along.positions(across * RESULTS)
@@ -106,6 +108,6 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
     return WinogradPlan(plain, channels, pitch, rows, across, -(-rows * across // block) * block, block)
 
 
-def tiles_of(pixels: int) -> int:
-    """Tiles that cover some neighbouring results along one axis."""
-    return -(-pixels // RESULTS)
+def tiles_of(window: Window) -> int:
+    """Tiles that cover the results along one axis."""
+    return -(-window.pixels // (RESULTS * window.dilation)) * window.dilation

@@ -28,6 +28,9 @@ SHAPES = {
     "one vector, partly": (2, 5, 5, 8, 9),
     "groups": (2, 6, 7, 24, 24, 1, 1, 3),
     "groups of several panels": (1, 9, 6, 96, 96, 1, 1, 2),
+    "taps apart": (1, 16, 12, 32, 32, 1, 2, 1, 2),
+    "taps apart, tiles not full": (2, 14, 13, 40, 32, 1, 4, 1, 4),
+    "taps apart, several strips": (1, 39, 40, 200, 16, 1, 3, 1, 3),
 }
 
 
@@ -43,15 +46,16 @@ class Backend(LLVMBackend):
         return super().compile(requests)
 
 
-def model(batch: int, height: int, width: int, channels: int, outputs: int, stride: int = 1, padding: int = 1, groups: int = 1):
+def model(batch: int, height: int, width: int, channels: int, outputs: int, stride: int = 1, padding: int = 1, groups: int = 1, apart: int = 1):
     """Two convolutions with biases, the second one with a residual."""
     random = np.random.default_rng(0)
     first = random.standard_normal((outputs, channels // groups, 3, 3), np.float32) / np.sqrt(9 * channels)
     second = random.standard_normal((outputs, outputs // groups, 3, 3), np.float32) / np.sqrt(9 * outputs)
     constants = {"w": first.astype(np.float32), "v": second.astype(np.float32)}
     constants["b"] = constants["v"][:, 0, 0, 0].copy()
+    common = {"strides": [stride] * 2, "group": groups}
     nodes = [
-        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[padding] * 4, strides=[stride] * 2, group=groups),
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[padding] * 4, dilations=[apart] * 2, **common),
         helper.make_node("Relu", ["c"], ["d"]),
         helper.make_node("Conv", ["d", "v", "b"], ["e"], pads=[1] * 4, group=groups),
         helper.make_node("Add", ["e", "d"], ["f"]),

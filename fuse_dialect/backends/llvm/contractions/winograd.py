@@ -6,8 +6,8 @@
 3. A tile of 2x2 results is made of sums and differences of its 16 products. `finish` runs on these.
 4. nan and infinities spread over a whole tile. So where a result is not finite, the strip is computed again by the
    plain algorithm, for the panel at hand: what the weights are without points lies behind them.
-5. Where rows or columns are odd in number, the last tiles have results that nobody needs. These are stored at the
-   last row or column, before what belongs there, so that one form of tile does for all.
+5. Where pixels do not fill all tiles, the last tiles have results that nobody needs. These are stored where the first
+   result of the tile belongs, before it is, so that one form of tile does for all.
 
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (arXiv:1509.09308).
 """
@@ -23,6 +23,7 @@ from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops.contraction import store_place
+from fuse_dialect.loops.convolution import Window
 from fuse_dialect.loops.packing import POINTS
 from fuse_dialect.loops.winograd_schedule import RESULTS, WinogradPlan
 from fuse_dialect.machines.machine import Unit
@@ -48,13 +49,14 @@ class _Winograd(Convolve):
         f, name = self.f, f"{self.f.name}_points"
         if not self.request.module.defines(name):
             _write_points(inner_function(self.request, name, ["strip"], ["to"], ["rows"]), self.w)
-        height = f.subtract(stop, top)
-        if self.above.pixels % RESULTS:
-            with f.when(f.compare("eq", f.remainder(height, RESULTS), f.i64(1))):
-                # (5) The last tiles read a row that is not of the image.
-                row = f.multiply(f.add(height, f.i64(self.above.taps - 1)), f.i64(self.p.strip.row))
-                fill_with_zeros(f, f.offset(self.frame.workspace, row, F32), self.p.strip.row * 4)
-        f.call(name, VOID, [self.frame.workspace, self.points, self.ceiling(height, RESULTS)])
+        height, cycle = f.subtract(stop, top), RESULTS * self.above.dilation
+        if left := self.above.pixels % cycle:
+            with f.when(f.compare("ne", f.remainder(height, cycle), f.i64(0))):
+                # (5) The last tiles read rows that are not of the image.
+                first = f.add(height, f.i64((self.above.taps - 1) * self.above.dilation))
+                to = f.offset(self.frame.workspace, f.multiply(first, f.i64(self.p.strip.row)), F32)
+                fill_with_zeros(f, to, (cycle - left) * self.p.strip.row * 4)
+        f.call(name, VOID, [self.frame.workspace, self.points, self._tile_rows(height)])
 
     def panel(self, at: dict[int, Value], rows: tuple[Value, Value], number: Value, panel: Value, columns: int) -> None:
         """Products of all points, then results; all over again if one is not finite."""
@@ -63,7 +65,7 @@ class _Winograd(Convolve):
         assert read is not None
         weights = self.frame.pointers[read.buffer]
         size = f.multiply(f.i64(plan.channels), f.i64(self.width))
-        count = self.ceiling(f.subtract(rows[1], rows[0]), RESULTS)
+        count = self._tile_rows(f.subtract(rows[1], rows[0]))
         blocks = self.ceiling(f.multiply(count, f.i64(plan.across)), plan.block)
         group = f.multiply(self.group_of(at), f.i64(POINTS**2))
         with f.loop(f.i64(0), f.i64(POINTS**2), hints=["unroll.disable"]) as loop:
@@ -83,6 +85,11 @@ class _Winograd(Convolve):
         is_finite = f.call(self._result(columns), I1, [self.slots, self.products, rows[0], count, *outer])
         with f.when(f.compare("eq", is_finite, constant(I1, 0))):
             super().panel(at, rows, number, panel, columns)
+
+    def _tile_rows(self, height: Value) -> Value:
+        """Rows of tiles that cover some pixel rows."""
+        dilation = self.above.dilation
+        return self.f.multiply(self.ceiling(height, RESULTS * dilation), self.f.i64(dilation))
 
     def _given(self) -> list[int]:
         """The axes whose values a function of results gets."""
@@ -115,13 +122,15 @@ def _write_points(f: Function, plan: WinogradPlan) -> None:
         # What the last vector has behind the channels is not multiplied, and there is room for it.
         f.loop(f.i64(0), f.i64(plan.channels), lanes, hints=["unroll.disable"]) as channel,
     ):
-        down = f.multiply(row.index, f.i64(RESULTS * sizes.row))
-        right = f.multiply(column.index, f.i64(RESULTS * sizes.pitch))
+        above, along = plan.plain.convolution.windows
+        down = f.multiply(_first_pixel(f, row.index, above), f.i64(sizes.row))
+        right = f.multiply(_first_pixel(f, column.index, along), f.i64(sizes.pitch))
+        steps = above.dilation * sizes.row, along.dilation * sizes.pitch
         start = f.offset(strip, f.add(f.add(down, right), channel.index), F32)
         tile = f.add(f.multiply(row.index, f.i64(plan.across)), column.index)
         target = f.offset(to, f.add(f.multiply(tile, f.i64(plan.pitch)), channel.index), F32)
         read = [
-            [f.load(type, f.offset(start, f.i64(i * sizes.row + j * sizes.pitch), F32)) for j in range(POINTS)]
+            [f.load(type, f.offset(start, f.i64(i * steps[0] + j * steps[1]), F32)) for j in range(POINTS)]
             for i in range(POINTS)
         ]
         # (1) The transform is separable: columns first, then rows of what came out.
@@ -131,6 +140,12 @@ def _write_points(f: Function, plan: WinogradPlan) -> None:
                 place = (i * POINTS + j) * plan.tiles * plan.pitch
                 f.store(value, f.offset(target, f.i64(place), F32))
     f.ret()
+
+
+def _first_pixel(f: Function, tile: Value, window: Window) -> Value:
+    """Where along an axis the first result of a tile stands; the second one is `dilation` pixels behind it."""
+    cycle = f.multiply(f.quotient(tile, window.dilation), f.i64(RESULTS * window.dilation))
+    return f.add(cycle, f.remainder(tile, window.dilation))
 
 
 def _points_of(f: Function, d: Sequence[Value]) -> list[Value]:
@@ -181,18 +196,17 @@ class _Results:
         store = store_place(plan.plain.program, self.contraction.stage)
         assert store is not None
         self.store = store
-        self.is_odd = any(window.pixels % RESULTS for window in plan.plain.convolution.windows)
 
     def write(self) -> None:
         f, plan = self.f, self.plan
         zero, across = constant(F32.wide(plan.plain.lanes), 0), f.i64(plan.across)
+        above, along = plan.plain.convolution.windows
         with f.loop(f.i64(0), self.rows, carried=[zero], hints=["unroll.disable"]) as row:
             with f.loop(f.i64(0), across, carried=row.carried, hints=["unroll.disable"]) as column:
                 tile = f.add(f.multiply(row.index, across), column.index)
-                below = f.add(self.top, f.multiply(row.index, f.i64(RESULTS)))
-                column.following = [
-                    self._tile(tile, below, f.multiply(column.index, f.i64(RESULTS)), column.carried[0])
-                ]
+                below = f.add(self.top, _first_pixel(f, row.index, above))
+                right = _first_pixel(f, column.index, along)
+                column.following = [self._tile(tile, below, right, column.carried[0])]
             row.following = list(column.carried)
         # a sum of products with 0 is 0, or nan if one of them was not finite
         bad = f.compare("une", row.carried[0], zero)
@@ -217,7 +231,7 @@ class _Results:
                     seen = _added(f, plan, value, zero, seen)
                     writes.append(self._finished(value, (self._pixel(0, below, i), self._pixel(1, right, j)), v, mask))
             # (5) The first result comes last, for it is the one that there always is.
-            for value, address in reversed(writes) if self.is_odd else writes:
+            for value, address in reversed(writes):
                 if mask is None:
                     f.store(value, address)
                 else:
@@ -226,9 +240,11 @@ class _Results:
 
     def _pixel(self, axis: int, first: Value, number: int) -> Value:
         """Where a result of a tile is stored along an axis (5)."""
-        f, pixels = self.f, self.plan.plain.convolution.windows[axis].pixels
-        pixel = f.add(first, f.i64(number))
-        return f.least(pixel, f.i64(pixels - 1)) if number and pixels % RESULTS else pixel
+        f, window = self.f, self.plan.plain.convolution.windows[axis]
+        pixel = f.add(first, f.i64(number * window.dilation))
+        if number == 0 or window.pixels % (RESULTS * window.dilation) == 0:
+            return pixel
+        return f.select(f.compare("slt", pixel, f.i64(window.pixels)), pixel, first)
 
     def _product(self, place: int, start: Value) -> Value:
         return self.f.load(F32.wide(self.plan.plain.lanes), self.f.offset(start, self.f.i64(place), F32))

@@ -15,7 +15,7 @@ All is counted in additions of a vector loop, `Rates.vectors`, so that it holds 
 8. Bytes are numbers of 32 bits, but for channels last, where some of their products are added up in one instruction.
 
 The factors are measured: `tools/bench_convolutions.py --layouts` on one core of an Intel Sapphire Rapids, for AVX-512
-and AVX2. They are within 20 % of 35 of its 40 cases.
+and AVX2. They are within 20 % of 35 of the 40 cases it had then.
 """
 
 from dataclasses import dataclass

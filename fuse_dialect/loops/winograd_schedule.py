@@ -77,7 +77,7 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
     if any(w.step != 1 or 0 < w.pixels % (RESULTS * w.dilation) < w.dilation for w in (above, along)):
         return None
     (channels,), (columns,) = plan.sizes((convolution.innermost,)), plan.sizes((contraction.column_axes[-1],))
-    width, across, down = plan.vectors * plan.lanes, tiles_of(along), tiles_of(above)
+    across, down = tiles_of(along), tiles_of(above)
     if min(channels, columns) < _LEAST_CHANNELS or across * down < _LEAST_TILES:
         return None
     # (1) Of lines of one pixel half of a tile is not needed: hardly a product is saved.

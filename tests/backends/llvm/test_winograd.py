@@ -46,7 +46,17 @@ class Backend(LLVMBackend):
         return super().compile(requests)
 
 
-def model(batch: int, height: int, width: int, channels: int, outputs: int, stride: int = 1, padding: int = 1, groups: int = 1, apart: int = 1):
+def model(
+    batch: int,
+    height: int,
+    width: int,
+    channels: int,
+    outputs: int,
+    stride: int = 1,
+    padding: int = 1,
+    groups: int = 1,
+    apart: int = 1,
+):
     """Two convolutions with biases, the second one with a residual."""
     random = np.random.default_rng(0)
     first = random.standard_normal((outputs, channels // groups, 3, 3), np.float32) / np.sqrt(9 * channels)

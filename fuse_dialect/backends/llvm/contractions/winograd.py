@@ -249,9 +249,7 @@ class _Results:
     def _product(self, place: int, start: Value) -> Value:
         return self.f.load(F32.wide(self.plan.plain.lanes), self.f.offset(start, self.f.i64(place), F32))
 
-    def _finished(
-        self, value: Value, pixel: tuple[Value, Value], v: int, mask: Value | None
-    ) -> tuple[Value, Value]:
+    def _finished(self, value: Value, pixel: tuple[Value, Value], v: int, mask: Value | None) -> tuple[Value, Value]:
         """What becomes of a vector of sums, and its address."""
         f, stage, plain = self.f, self.contraction.stage, self.plan.plain
         column, point = self.contraction.column_axes[-1], dict(self.point)

@@ -2,7 +2,7 @@
 
 1. Results come in tiles of two by two, from tiles of four by four positions. Where taps are `d` pixels apart, so are
    the results of a tile, and `d` tiles stand in one another. Where the pixels along an axis do not fill all tiles, the
-   last ones have results that nobody needs, but each one that is; they read positions behind the last one, which are 0.
+   second results of the last ones are not needed, and they read positions behind the last one, which are 0.
 2. For each of 16 points, a matrix product of tiles and channels with panels of the weights' points.
 3. Where a result is not finite the strip is computed again by the plain algorithm, from what lies in the strip.
 """

@@ -15,6 +15,7 @@ from fuse_dialect.loops.choosing import choose
 from fuse_dialect.loops.families import FAMILIES
 from fuse_dialect.loops.kernel_schedule import KernelSchedule, Sums
 from fuse_dialect.loops.loop_nests import LoopNests
+from fuse_dialect.loops.matrix_schedule import Matrices
 from fuse_dialect.loops.program import Apply, LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
@@ -164,6 +165,19 @@ def test_a_function_without_native_code_is_named() -> None:
     body = tuple(replace(each, function="math.cbrt") if isinstance(each, Apply) else each for each in stage.body)
     refusal = choose(replace(program, stages=(replace(stage, body=body),)), named("haswell").machine)
     assert refusal == Refusal("'math.cbrt' has no native code")
+
+
+@pytest.mark.parametrize(
+    ("columns", "machine", "lanes"),
+    [(9, "cpu-avx512", 16), (8, "cpu-avx512", 8), (4, "cpu-avx512", 4), (1, "cpu-avx2", 4), (5, "cpu-avx2", 8)],
+)
+def test_few_columns_are_short_vectors(columns: int, machine: str, lanes: int) -> None:
+    chosen = choose(program_of(PRODUCT.replace("48x", f"{columns}x")), find_machine(machine))
+    assert isinstance(chosen, KernelSchedule)
+    assert isinstance(chosen.form, Sums)
+    (stage,) = chosen.form.stages
+    assert isinstance(stage.plan, Matrices)
+    assert stage.plan.lanes == lanes
 
 
 @pytest.mark.parametrize(

@@ -173,9 +173,7 @@ def convolution_plan(
     if not isinstance(columns, int) or not contraction.reduced:
         return None
     bytes = element_bytes(contraction.element)
-    lanes = machine.lanes(bytes)
-    if contraction.product == "arith.mulf":
-        lanes = tiling.narrow_lanes(lanes, columns)
+    lanes = tiling.lanes_of(machine, bytes, columns, contraction.product)
     vectors = max(1, min(2, -(-columns // lanes)))
     above, along = convolution.windows
     others = tiling.temporaries(machine, contraction.product, vectors)

@@ -21,6 +21,7 @@ and AVX2. They are within 20 % of 35 of the 40 cases it had then.
 from dataclasses import dataclass
 from math import prod
 
+from fuse_dialect.loops.winograd_schedule import LEAST_CHANNELS
 from fuse_dialect.machines.machine import Machine, Unit
 
 _MULTIPLY_ADD = 2 / 5.4
@@ -35,8 +36,8 @@ _POINTS = 13.0
 """Sums and differences, for each pixel and each channel that comes or goes (2)."""
 _POINTS_SHARE = 4 / 9
 """Products that are left of 3x3 taps (2)."""
-_LEAST_POINTS_CHANNELS = 8
 _LEAST_POINTS_PIXELS = 25
+"""Results from which on (2) holds: an image of 5x5."""
 _PACKED = 9.0
 """Packing one element of a window (4)."""
 _PACKED_RUN = 4.0
@@ -65,8 +66,8 @@ class WindowedProduct:
     pixels: int
     """Results of a channel, of all images."""
     taps: tuple[int, ...]
-    is_dense: bool
-    """Whether windows lie side by side: steps and dilations are 1."""
+    has_steps: bool
+    """Whether windows are more than a pixel apart."""
     has_constant_weights: bool
     element_bytes: int
     """Of a sum."""
@@ -112,12 +113,12 @@ class WindowedProduct:
         return (
             not self.is_open
             and self.taps == (3, 3)
-            and self.is_dense
+            and not self.has_steps
             and self.has_constant_weights
             and self.element_bytes == 4
             and not self.has_bytes
             and self.pixels >= _LEAST_POINTS_PIXELS
-            and min(self.inputs, self.outputs) >= _LEAST_POINTS_CHANNELS
+            and min(self.inputs, self.outputs) >= LEAST_CHANNELS
         )
 
     def _channels_first(self, machine: Machine) -> float:

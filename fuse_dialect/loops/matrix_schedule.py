@@ -258,7 +258,6 @@ def matrices_of(
     """
     stage = contraction.stage
     element = element_bytes(contraction.element)
-    lanes = machine.lanes(element)
     sizes = [_known(stage.axes[axis].size) for axis in contraction.reduced]
     kinds = {buffer.name: buffer.element for buffer in program.buffers}
     # (3) Sums of a block wait in the result, so it must hold them exactly; several axes would need several loops.
@@ -269,8 +268,7 @@ def matrices_of(
     depth = None if is_open else prod(size or 0 for size in sizes)
     rows = _known(stage.axes[contraction.row_axes[-1]].size) if contraction.row_axes else 1
     columns = _known(stage.axes[contraction.column_axes[-1]].size)
-    if contraction.product == "arith.mulf" and columns is not None:
-        lanes = tiling.narrow_lanes(lanes, columns)
+    lanes = tiling.lanes_of(machine, element, columns, contraction.product)
     has_tiles = tiling.fills_tiles(machine, contraction.product, lanes, rows)
     tile = tiling.tile_size(machine, lanes, rows, columns, contraction.product)
     width = tile.vectors * lanes

@@ -157,13 +157,20 @@ def tile_size(
     return TileSize(even_part(rows, max(1, most(vectors))), vectors)
 
 
-def narrow_lanes(lanes: int, columns: int) -> int:
-    """Lanes of vectors that are the shortest for some columns, but not shorter than four.
+def lanes_of(machine: Machine, bytes: int, columns: int | None, product: str) -> int:
+    """Elements of the vectors for a product: whole ones, or the shortest for few columns, but not shorter than four.
 
     A processor may compute a long vector in two halves, and takes as long if one of them is empty (2). Nor does a short
-    vector that is full need a mask.
+    vector that is full need a mask. Products of bytes and pairs, which take apart whole vectors, keep these.
+
+    Args:
+        machine: The machine.
+        bytes: Of an element.
+        columns: Number of columns; `None` if it is not known.
+        product: The function of the factors.
     """
-    while 2 * columns <= lanes and lanes > 4:
+    lanes = machine.lanes(bytes)
+    while product == "arith.mulf" and columns is not None and 2 * columns <= lanes and lanes > 4:
         lanes //= 2
     return lanes
 

@@ -16,7 +16,7 @@ from fuse_dialect.loops.packing import POINTS, TAPS
 
 RESULTS = 2
 """Results of a tile along each axis."""
-_LEAST_CHANNELS = 8
+LEAST_CHANNELS = 8
 """Channels from which on products outweigh sums and differences."""
 _LEAST_TILES = 9
 """Tiles below which a micro-kernel has too few products for what points cost."""
@@ -39,12 +39,15 @@ class WinogradPlan:
     """Distance of points of neighbouring tiles, in elements."""
     rows: int
     """Rows of tiles in a strip."""
-    across: int
-    """Tiles in a row of them."""
     tiles: int
     """Tiles in a strip, rounded up to whole blocks."""
     block: int
     """Tiles whose products a micro-kernel has in registers."""
+
+    @property
+    def across(self) -> int:
+        """Tiles in a row of them."""
+        return tiles_of(self.plain.convolution.windows[1])
 
     @property
     def points_room(self) -> int:
@@ -78,7 +81,7 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
         return None
     (channels,), (columns,) = plan.sizes((convolution.innermost,)), plan.sizes((contraction.column_axes[-1],))
     across, down = tiles_of(along), tiles_of(above)
-    if min(channels, columns) < _LEAST_CHANNELS or across * down < _LEAST_TILES:
+    if min(channels, columns) < LEAST_CHANNELS or across * down < _LEAST_TILES:
         return None
     # (1) Of lines of one pixel half of a tile is not needed: hardly a product is saved.
     if across * down * POINTS**2 > above.pixels * along.pixels * TAPS**2 * _MOST_PRODUCTS:
@@ -105,7 +108,7 @@ def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
         direct=None,
         packing=replace(packing, has_points=True),
     )
-    return WinogradPlan(plain, channels, pitch, rows, across, -(-rows * across // block) * block, block)
+    return WinogradPlan(plain, channels, pitch, rows, -(-rows * across // block) * block, block)
 
 
 def tiles_of(window: Window) -> int:

@@ -134,14 +134,15 @@ def test_a_search_that_gives_up_is_no_worse_than_one_side(monkeypatch: pytest.Mo
     assert cut.second_side() == [False, True, True, True]
 
 
-def convolution(inputs: int, outputs: int, size: int, taps: int, groups: int = 1) -> str:
-    pad = taps // 2
+def convolution(inputs: int, outputs: int, size: int, taps: int, groups: int = 1, apart: int = 1) -> str:
+    pad = taps // 2 * apart
     image, result = f"tensor<1x{inputs}x{size}x{size}xf32>", f"tensor<1x{outputs}x{size}x{size}xf32>"
     kernel = f"tensor<{outputs}x{inputs // groups}x{taps}x{taps}xf32>"
     return f"""
       func.func @main(%x: {image}) -> {result} {{
         %w = arith.constant dense<1.0> : {kernel}
-        %y = fuse.conv2d %x, %w, padding = [{pad}, {pad}, {pad}, {pad}], groups = {groups} : ({image}, {kernel})
+        %y = fuse.conv2d %x, %w, padding = [{pad}, {pad}, {pad}, {pad}], groups = {groups},
+          dilation = [{apart}, {apart}] : ({image}, {kernel})
         func.return %y : {result}
       }}"""
 
@@ -152,6 +153,9 @@ def convolution(inputs: int, outputs: int, size: int, taps: int, groups: int = 1
     [
         ((32, 32, 96, 3), True),
         ((32, 3, 96, 3), True),
+        ((64, 64, 28, 3, 4), True),
+        ((64, 64, 28, 3, 1, 2), True),
+        ((16, 16, 56, 3), True),
         ((64, 64, 56, 7, 64), True),
         ((32, 32, 28, 31, 32), True),
         ((1, 32, 28, 3), False),

@@ -69,7 +69,7 @@ def _product(op: WindowedProductOp) -> WindowedProduct:
         kernel[1] if is_transposed else kernel[0] // groups,
         image[0] * prod(read if is_transposed else given),
         tuple(kernel[2:]),
-        all(step == 1 for each in (op.strides, op.dilation) for step in each.get_values()),
+        any(step > 1 for step in op.strides.get_values()),
         isinstance(op.weight.owner, arith.ConstantOp),
         _width(op.result.type),
         DYNAMIC in op.canonical_shapes()[0][2:],

@@ -96,8 +96,10 @@ class _Fill:
                     self._fill_run(run, to)
                 else:
                     self._fill_row(to)
-                behind = f.offset(to, f.i64(self.positions * self.strip.pitch), self.type)
-                fill_with_zeros(f, behind, (self.strip.row - self.positions * self.strip.pitch) * self.type.bits // 8)
+                filled = self.positions * self.strip.pitch
+                if filled < self.strip.row:
+                    behind = f.offset(to, f.i64(filled), self.type)
+                    fill_with_zeros(f, behind, (self.strip.row - filled) * self.type.bits // 8)
         f.ret()
 
     def _run(self) -> _Run | None:
